@@ -21,9 +21,17 @@ typedef enum gs_field_kind {
     GS_FIELD_BYTES,    /* int64_t bytes */
     GS_FIELD_RATE,     /* int64_t bit/s */
     GS_FIELD_TEXT,     /* char[size] */
+    GS_FIELD_INT_LIST, /* gs_int_list; bounds hold for each; "[64, 32]", or 64/32 on the command line */
     GS_FIELD_CHOICE,   /* int, index into choices */
     GS_FIELD_BYTES_OR_CHOICE /* int64_t: bytes, or -(1 + index into choices): "25MiB" or "tensor" */
 } gs_field_kind;
+
+enum { GS_INT_LIST_MAX = 16 };
+
+typedef struct gs_int_list {
+    int64_t count;
+    int64_t values[GS_INT_LIST_MAX];
+} gs_int_list;
 
 typedef struct gs_field {
     const char *name; /* JSON key and command-line key */
