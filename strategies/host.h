@@ -1,0 +1,76 @@
+/* What the driver asks of a host, and what a host tells the driver: the seam between sim and live.
+ *
+ * A host owns time, vectors and the network. It calls gs_driver_* (strategies/driver.h) from its
+ * loop, and it answers these requests by queueing work; it never calls the driver back from inside
+ * a request. */
+#ifndef GS_STRATEGIES_HOST_H
+#define GS_STRATEGIES_HOST_H
+
+#include "strategies/strategy.h"
+#include "strategies/world.h"
+
+/* A message of send, recv and note. Bytes of data travel on the data plane; notes have none and
+ * travel on the control plane. */
+typedef struct gs_message {
+    gs_peer from;
+    gs_peer to;
+    uint16_t tag;
+    bool is_note;
+    int64_t meta[4];
+    int64_t length; /* elements */
+    void *data;     /* the host's handle of the payload; NULL in timing-only runs and for notes */
+} gs_message;
+
+/* An op as its group sees it: equal on all members, or the ranks disagree. */
+typedef struct gs_op_signature {
+    uint32_t communicator;
+    uint64_t sequence; /* on this communicator, from 0 */
+    uint64_t label;
+    int64_t elements;
+    int64_t step;
+    uint64_t order; /* collectives that this entity issued before, over all communicators */
+} gs_op_signature;
+
+typedef struct gs_host_calls {
+    /* Handle of the one-way channel to `member` of a communicator; called while drivers are made.
+     */
+    uint32_t (*channel)(void *host, gs_peer self, uint32_t communicator, uint32_t member);
+    /* A collective was issued / is first in its line and starts now / has ended here. `slot`
+     * identifies it towards this entity's driver while it is outstanding. */
+    void (*issued)(void *host, gs_peer self, const gs_op_signature *op);
+    /* true: the host runs the whole op itself (a measured curve, a native collective) and ends it
+     * by gs_driver_native_done. */
+    bool (*start)(void *host, gs_peer self, uint32_t slot, const gs_op_signature *op,
+                  gs_slice data);
+    void (*ended)(void *host, gs_peer self, const gs_op_signature *op);
+    /* Queues a part on a channel. The slice keeps its bytes until the op has ended. */
+    void (*send_part)(void *host, gs_peer self, uint32_t channel, const gs_op_signature *op,
+                      gs_slice part);
+    /* Adds or puts a delivered part into the slice, and frees it. part: the handle given to
+     * gs_driver_part; NULL in timing-only runs. false: it belongs to another op (signature). */
+    bool (*absorb)(void *host, gs_peer self, const gs_op_signature *op, gs_slice into, bool add,
+                   void *part);
+    /* Calls gs_driver_sent(slot) once everything sent on these channels has left this entity: at
+     * once where sends are copied, but always on a later turn. */
+    void (*flush)(void *host, gs_peer self, uint32_t slot, const uint32_t *channels,
+                  uint32_t channel_count);
+    /* Queues a point-to-point message; gs_driver_sent(slot) when the slice is free (slot
+     * UINT32_MAX: a note or a copy of which nobody hears again, except gs_driver_copy_sent for
+     * copies). */
+    void (*send)(void *host, const gs_message *message, gs_slice data, uint32_t slot, bool copy);
+    /* Moves a delivered message's payload into the slice, and frees it. */
+    void (*take)(void *host, gs_peer self, gs_slice into, void *data);
+    /* Calls gs_driver_later(slot) on a later turn. */
+    void (*later)(void *host, gs_peer self, uint32_t slot);
+    /* Asks gs_driver_step_begin again on a later turn. */
+    void (*wake)(void *host, gs_peer self);
+    void (*vec)(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k);
+    void (*apply)(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale);
+    /* The entity is drained. */
+    void (*drained)(void *host, gs_peer self);
+    /* A rule was broken, or ranks disagree: the run ends. The driver does nothing more after this.
+     */
+    void (*failed)(void *host, gs_peer self, const gs_error *err);
+} gs_host_calls;
+
+#endif

@@ -1,0 +1,138 @@
+/* THE CENTRE: what a synchronisation strategy is, and the contract of its hooks.
+ *
+ * A strategy is a struct of function pointers and plain memory. It is a reaction: a host (sim or
+ * live) calls a hook when something has happened, the hook calls services (strategies/world.h) that
+ * return at once, and their completion comes on a later turn of the host's loop, also for zero
+ * bytes. A hook never blocks, allocates, starts threads, reads a clock or does I/O, and it never
+ * sees a float: vectors belong to the host and are named. State holds values and offsets, never
+ * pointers: a host saves, moves and swaps it by copying bytes. The driver (strategies/driver.h)
+ * enforces the rules; docs/contract.md tells them with their reasons. */
+#ifndef GS_STRATEGIES_STRATEGY_H
+#define GS_STRATEGIES_STRATEGY_H
+
+#include "base/config.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "base/units.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gs_world gs_world; /* the services, one object an entity */
+
+/* An outstanding request: an entity's own counter from 1, never reused, the same in every host. */
+typedef uint64_t gs_op;
+
+typedef enum gs_role { GS_WORKER, GS_SERVER, GS_ROLE_COUNT } gs_role;
+
+/* One entity: worker 3, server 0. Index GS_ANY: whoever comes first. */
+typedef struct gs_peer {
+    uint16_t role;
+    uint16_t index;
+} gs_peer;
+
+enum { GS_ANY = 0xffff, GS_ENTITIES_MAX = 0xfffe };
+
+/* Vectors of an entity. PARAM and GRAD exist for every worker, PARAM for every server; own vectors
+ * follow. */
+enum { GS_PARAM = 0, GS_GRAD = 1, GS_OWN = 2, GS_VECTORS_MAX = 16 };
+
+/* A piece of a host-owned vector, in elements. */
+typedef struct gs_slice {
+    uint32_t vector;
+    int64_t offset;
+    int64_t length;
+} gs_slice;
+
+/* What every entity knows of the job before it starts; equal on all of them. */
+typedef struct gs_job {
+    uint32_t ranks;        /* workers, 1 to GS_ENTITIES_MAX */
+    uint32_t servers;      /* server entities that the cluster offers */
+    int64_t elements;      /* of the model; every PARAM and GRAD has this many */
+    int32_t element_bytes; /* on the wire, 1 to 8 */
+    uint32_t unit_count;   /* pieces of gradient that become ready as one, in parameter order */
+    const int64_t
+        *unit_elements; /* [unit_count], sum = elements; owner: the host, for the whole run */
+    uint64_t seed;
+} gs_job;
+
+/* How gradient units become buckets: DDP's rule (strategies/bucket.h). */
+typedef struct gs_bucket_rule {
+    int64_t first_bytes; /* cap of the first bucket */
+    int64_t cap_bytes;   /* cap of all others; 0: one unit a bucket */
+} gs_bucket_rule;
+
+/* Where a run may stop: at a step that all agree on, or each entity on its own. */
+typedef enum gs_cut { GS_CUT_COMMON, GS_CUT_OWN } gs_cut;
+
+/* What a strategy needs, declared before the run; static for its whole length. */
+typedef struct gs_layout {
+    uint32_t servers;                    /* server entities used; 0: none */
+    uint32_t own_vectors[GS_ROLE_COUNT]; /* beyond PARAM and GRAD, each of job->elements */
+    size_t state_bytes[GS_ROLE_COUNT];
+    uint32_t copies_max[GS_ROLE_COUNT];      /* outstanding sends with GS_SEND_COPY */
+    uint32_t outstanding_max[GS_ROLE_COUNT]; /* outstanding requests of one entity */
+    uint32_t communicators;                  /* over all workers, numbered from 0 */
+    bool point_to_point;                     /* uses send, recv or note */
+    bool ordered; /* issues collectives in one order over all communicators, as NCCL wants */
+    gs_bucket_rule buckets;
+    gs_cut cut;
+} gs_layout;
+
+typedef struct gs_plan {
+    bool go;     /* false: hold; the host asks again after gs_release */
+    uint32_t at; /* the vector at which the gradient is taken; pinned until backward_done */
+    uint32_t micro_steps; /* forward and backward passes summed into GRAD; buckets become ready in
+                             the last */
+} gs_plan;
+
+/* What happened. By pointer, valid during the hook; members that a hook does not name are 0. */
+typedef struct gs_event {
+    gs_time_ns at_ns; /* recorded by the host; there is no other time */
+    gs_op op;         /* op_done, message */
+    uint64_t cookie;  /* op_done: the label of a collective; message: that of its recv */
+    int64_t
+        step; /* the entity's step, from 0; quiesce: the cut step, or -1 where the cut is its own */
+    int64_t meta[4]; /* message */
+    double loss;     /* backward_done: mean over the step's samples; NAN in timing-only runs */
+    gs_peer from;    /* message */
+    uint16_t tag;    /* message */
+    bool is_note;    /* message: no data came with it */
+    uint32_t bucket; /* bucket_ready: index in launch order */
+    gs_slice slice;  /* bucket_ready: its part of GRAD; message: where the data lies */
+} gs_event;
+
+typedef struct gs_strategy {
+    size_t struct_bytes; /* sizeof(gs_strategy): the version of the contract */
+    const char *name;
+    const char *summary; /* one line */
+    const char *source;  /* paper or code the rule is from */
+    const gs_field_table *config;
+
+    /* Checks config against the job and fills the layout. Errors: GS_EINVAL with the reason and the
+     * nearest thing that works. */
+    gs_status (*layout)(const void *config, const gs_job *job, gs_layout *out, gs_error *err);
+    /* Bytes that one worker sends in one step on average; optional. */
+    int64_t (*wire_bytes)(const void *config, const gs_job *job);
+
+    /* Hooks. state: gs_layout.state_bytes of the entity's role, zeroed before init. */
+    void (*init)(gs_world *world, void *state);
+    gs_plan (*step_begin)(gs_world *world, void *state,
+                          const gs_event *event); /* again after a hold */
+    void (*bucket_ready)(gs_world *world, void *state, const gs_event *event);
+    void (*backward_done)(gs_world *world, void *state, const gs_event *event);
+    void (*op_done)(gs_world *world, void *state, const gs_event *event); /* means success */
+    void (*message)(gs_world *world, void *state, const gs_event *event);
+    /* No new work; finish or hand over what is on its way, then gs_drained. Terminal. */
+    void (*quiesce)(gs_world *world, void *state, const gs_event *event);
+    /* A neutral copy of drained state: export returns bytes written, import replaces init.
+     * import(export(x)) is x. */
+    size_t (*export_state)(const void *state, void *out, size_t out_bytes);
+    void (*import_state)(gs_world *world, void *state, const void *in, size_t in_bytes);
+    /* Which vector of a worker is the model, and with what weight it counts in a mean over workers.
+     */
+    void (*model_view)(const void *state, uint32_t *out_vector, double *out_weight);
+} gs_strategy;
+
+#endif

@@ -1,0 +1,61 @@
+/* The services of a strategy: all it can do. Each returns at once; completion always comes on a
+ * later turn.
+ *
+ * A slice given to a service is lent until its op_done (or message): nobody else may write it, and
+ * who receives into it is the only one to touch it. A broken rule ends the run with GS_ECONTRACT
+ * and a text that names entity, step and rule. */
+#ifndef GS_STRATEGIES_WORLD_H
+#define GS_STRATEGIES_WORLD_H
+
+#include "strategies/strategy.h"
+
+typedef enum gs_vop {
+#define GS_VOP(name, moves) GS_VOP_##name,
+#include "strategies/vops.def"
+#undef GS_VOP
+    GS_VOP_COUNT
+} gs_vop;
+
+enum { GS_SEND_LENT = 0, GS_SEND_COPY = 1 };
+
+/* Who am I, and what is the job. */
+gs_peer gs_self(const gs_world *world);
+const gs_job *gs_world_job(const gs_world *world);
+const void *gs_world_config(const gs_world *world);
+uint32_t gs_bucket_count(const gs_world *world);                  /* in this step */
+gs_slice gs_bucket_slice(const gs_world *world, uint32_t bucket); /* of GRAD, in this step */
+
+/* dst = vop(dst, a, k), element by element on the entity's stream; later requests see the result.
+ * No completion event. Lengths must be equal. `a` is ignored by scale. */
+void gs_vec(gs_world *world, gs_vop vop, gs_slice dst, gs_slice a, double k);
+
+/* The host's optimizer on the whole of vector `param` with gradient `grad`; `last`: this ends the
+ * step of the entity, its step counter ticks. On the entity's stream; no completion event. */
+void gs_apply(gs_world *world, uint32_t param, uint32_t grad, double rate_scale, bool last);
+
+/* To `to` on `tag`; op_done when the slice is free again. GS_SEND_COPY: a private copy in stream
+ * order, the slice is free at once; at most copies_max are outstanding. */
+gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const int64_t meta[4],
+              int flags);
+/* Into a slice, from one peer or GS_ANY of a role; ends in the message hook with this cookie. First
+ * in first out per (source, tag); from GS_ANY in order of arrival. */
+gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64_t cookie);
+/* 32 bytes on the control plane, unsolicited; may overtake data. Ends in the receiver's message
+ * hook. */
+void gs_note(gs_world *world, gs_peer to, uint16_t tag, const int64_t meta[4]);
+
+/* The sum over the communicator, in place. Requests on one communicator run and complete in issue
+ * order. The label must be equal on all members; it comes back as op_done's cookie. */
+gs_op gs_all_reduce(gs_world *world, uint32_t communicator, gs_slice data, uint64_t label);
+
+/* Ask step_begin again on a later turn; not sticky, without effect when the worker is not held. */
+void gs_release(gs_world *world);
+
+/* 64 bits, a pure function of (seed, purpose, entity, step, index). Purpose: the strategy's own
+ * numbering. */
+uint64_t gs_bits(const gs_world *world, uint32_t purpose, int64_t step, uint32_t index);
+
+/* The entity is drained; no hook is called after the one that says this. Only after quiesce. */
+void gs_drained(gs_world *world);
+
+#endif
