@@ -37,7 +37,6 @@ static double closed_s(const gs_shape *shape, double bytes, double latency_s, do
     return others > 0.0 ? 2.0 * (latency_s + others * bytes / bytes_per_s) : 0.0;
 }
 
-extern const gs_collective gs_collective_naive;
 const gs_collective gs_collective_naive = {
     .name = "naive",
     .summary = "all to member 0, which adds and sends back: (n-1) whole messages through one link",

@@ -57,7 +57,6 @@ static double closed_s(const gs_shape *shape, double bytes, double latency_s, do
     return 2.0 * (n - 1.0) * (latency_s + bytes / n / bytes_per_s);
 }
 
-extern const gs_collective gs_collective_ring;
 const gs_collective gs_collective_ring = {
     .name = "ring",
     .summary = "reduce-scatter and all-gather round a ring: 2(n-1)/n of the bytes per rank, 2(n-1) "

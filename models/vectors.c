@@ -1,0 +1,34 @@
+#include "models/vectors.h"
+
+#include "base/assert.h"
+
+bool gs_vectors_init(gs_vectors *vectors, uint32_t vector_count, size_t count, int64_t elements,
+                     gs_arena *arena)
+{
+    GS_ASSERT(elements > 0);
+    *vectors = (gs_vectors){.vector_count = vector_count, .count = count, .elements = elements};
+    if (count == 0) {
+        return true;
+    }
+    vectors->data = GS_TAKE(arena, float, (size_t)vector_count *count);
+    return vectors->data != NULL;
+}
+
+static size_t float_index(const gs_vectors *vectors, int64_t element)
+{
+    return (size_t)((__int128)element * (__int128)vectors->count / vectors->elements);
+}
+
+float *gs_vectors_slice(const gs_vectors *vectors, uint32_t vector, int64_t offset, int64_t length,
+                        size_t *out_count)
+{
+    GS_ASSERT(vector < vectors->vector_count);
+    GS_ASSERT(offset >= 0 && length >= 0 && offset + length <= vectors->elements);
+    *out_count = 0;
+    if (vectors->data == NULL) {
+        return NULL;
+    }
+    size_t first = float_index(vectors, offset);
+    *out_count = float_index(vectors, offset + length) - first;
+    return vectors->data + (size_t)vector * vectors->count + first;
+}

@@ -1,0 +1,92 @@
+/* What happened in a run, from sim or live, in the same rows: the input of the store and of every
+ * report.
+ *
+ * By default the step rows of all ranks are added up into one row a step (rank GS_ALL_RANKS), so
+ * that memory does not grow with the ranks; GS_STEPS_ALL keeps each. Parts of a row add up to its
+ * duration to the ns. */
+#ifndef GS_TRACES_RECORD_H
+#define GS_TRACES_RECORD_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/units.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GS_ALL_RANKS = -1 };
+
+/* One step of one rank: compute + exposed_comm + wait + input + overhead = duration. */
+typedef struct gs_step_row {
+    int64_t step;
+    int32_t rank;
+    gs_time_ns start_ns; /* of the row added up: the earliest */
+    gs_time_ns duration_ns;
+    gs_time_ns compute_ns;
+    gs_time_ns comm_ns;         /* all time with an op under way, hidden behind compute or not */
+    gs_time_ns exposed_comm_ns; /* blocked on an op all of whose members have started */
+    gs_time_ns wait_ns;         /* blocked on an op before its last member has started */
+    gs_time_ns input_ns;        /* waiting for the loader */
+    gs_time_ns overhead_ns;     /* blocked on neither: codecs, vector operations, the framework */
+    int64_t bytes_sent;
+} gs_step_row;
+
+typedef struct gs_curve_row {
+    int64_t step; /* steps done */
+    gs_time_ns time_ns;
+    int64_t samples;
+    double loss;     /* NAN: not evaluated */
+    double accuracy; /* NAN: not evaluated */
+} gs_curve_row;
+
+typedef struct gs_record gs_record;
+
+/* NULL: no memory. rank_count > 0. Owner: caller. */
+gs_record *gs_record_create(uint32_t rank_count, bool keep_all_ranks);
+void gs_record_destroy(gs_record *record);
+
+/* Errors: GS_ENOMEM. Asserts that the parts add up. Steps of one rank come in order. */
+GS_MUST_USE gs_status gs_record_step(gs_record *record, const gs_step_row *row);
+GS_MUST_USE gs_status gs_record_curve(gs_record *record, const gs_curve_row *row);
+
+/* Rows as they will be stored: by step, then rank. */
+int64_t gs_record_step_count(const gs_record *record); /* rows */
+gs_step_row gs_record_step_at(const gs_record *record, int64_t index);
+int64_t gs_record_curve_count(const gs_record *record);
+gs_curve_row gs_record_curve_at(const gs_record *record, int64_t index);
+/* Sums over all steps of one rank; start_ns is that of its first step, step is how many there were.
+ */
+gs_step_row gs_record_rank_total(const gs_record *record, uint32_t rank);
+
+/* Metrics of a run: name (with unit), value; in the order of metrics.def. */
+typedef struct gs_metric {
+    const char *name;   /* "step_p50_ns" */
+    const char *unit;   /* "ns" */
+    const char *better; /* "lower", "higher", "none" */
+    bool exact;         /* bit for bit reproducible from the seed */
+    const char *help;
+} gs_metric;
+
+uint32_t gs_metric_count(void);
+const gs_metric *gs_metric_at(uint32_t index);
+/* Index of "step_p50_ns" or "step_p50"; gs_metric_count() where there is none. */
+uint32_t gs_metric_find(const char *name);
+
+/* What only the host knows of a run. */
+typedef struct gs_run_facts {
+    uint32_t rank_count;
+    uint32_t node_count;
+    int64_t samples_per_step; /* all ranks */
+    gs_time_ns end_ns;        /* of the run */
+    double target_accuracy;   /* 0: none */
+    int64_t nic_bytes_sent;   /* by all NICs over the run */
+    uint64_t events;          /* of the simulator */
+} gs_run_facts;
+
+/* values [gs_metric_count()], NAN where not reached or not measured; *out_censored: the target was
+ * not reached, time_to_target is at least the value. Needs scratch from the arena. Errors:
+ * GS_ENOMEM. */
+GS_MUST_USE gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts,
+                                        double *values, bool *out_censored);
+
+#endif

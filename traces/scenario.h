@@ -1,0 +1,189 @@
+/* A scenario: one JSON file that says cluster, workload, noise, strategies and what to measure;
+ * resolved here into plain structs with every default written out.
+ *
+ * Reading: extends, overrides ("cluster.links.nic.bandwidth=25Gbit/s"), field tables, cross checks,
+ * files of profiles and curves. Sections whose engine does not exist yet parse and resolve, and are
+ * refused with GS_EUNSUPPORTED by gs_scenario_runnable. Skeleton: docs/formats.md. Owner of
+ * everything: the arena. */
+#ifndef GS_TRACES_SCENARIO_H
+#define GS_TRACES_SCENARIO_H
+
+#include "base/arena.h"
+#include "base/config.h"
+#include "base/json.h"
+#include "models/task.h"
+#include "strategies/strategy.h"
+#include "traces/curve.h"
+#include "traces/profile.h"
+
+enum { GS_NAME_BYTES = 64 };
+
+/* cluster.nodes[]: `count` equal nodes. Ranks are numbered node by node in file order. */
+typedef struct gs_node_group {
+    char name[GS_NAME_BYTES];
+    int64_t count;                /* nodes */
+    int64_t ranks;                /* per node */
+    char device[GS_NAME_BYTES];   /* a label */
+    double compute_scale;         /* compute time is multiplied by it; 1.6: slower */
+    int64_t vector_bandwidth_bps; /* of the device memory: what vector operations cost */
+    double usd_per_hour;          /* per node; 0: not stated */
+} gs_node_group;
+
+/* A piecewise constant rate over time, as a factor of the link's own; repeats after the last point.
+ */
+typedef struct gs_rate_point {
+    gs_time_ns at_ns; /* ascending from 0 */
+    double factor;    /* > 0 */
+} gs_rate_point;
+
+typedef struct gs_rate_trace {
+    const gs_rate_point *points; /* [point_count]; NULL: constant */
+    uint32_t point_count;
+    gs_time_ns period_ns; /* > last point; the trace starts again then */
+} gs_rate_trace;
+
+/* cluster.links.NAME: `nic` joins nodes, one a node and direction; `intra` joins the ranks of a
+ * node, one a rank and direction. */
+typedef struct gs_link {
+    int class_index;       /* into gs_link_class_names */
+    int64_t bandwidth_bps; /* nominal, per direction */
+    gs_time_ns latency_ns; /* one message, end to end */
+    double efficiency;     /* share of the nominal rate that payload gets */
+    const gs_curve *curve; /* measured; NULL: none */
+    char curve_file[256];
+    gs_rate_trace trace; /* from noise.bandwidth */
+} gs_link;
+
+extern const char
+    *const gs_link_class_names[]; /* nvlink pcie infiniband roce tcp; NULL-terminated */
+
+typedef enum gs_topology_kind { GS_TOPOLOGY_SWITCH, GS_TOPOLOGY_NODES } gs_topology_kind;
+
+typedef struct gs_cluster {
+    int topology; /* gs_topology_kind: `switch`: every rank has its own nic; `nodes`: intra inside,
+                     nic outside */
+    const gs_node_group *groups;
+    uint32_t group_count;
+    gs_link nic;
+    gs_link intra;
+    int64_t servers; /* parameter-server entities offered */
+} gs_cluster;
+
+typedef struct gs_input_stage {
+    gs_time_ns time_ns; /* cost of one batch in one loader worker; 0: no input stage */
+    int64_t workers;
+    int64_t prefetch; /* batches ready or in work per worker */
+} gs_input_stage;
+
+typedef struct gs_workload {
+    const gs_profile *profile; /* never NULL after resolving */
+    int64_t batch_per_rank;
+    int64_t accumulation; /* micro-steps per step */
+    int element_bytes;    /* dtype */
+    gs_input_stage input;
+    bool real_gradients;
+    gs_task_config task;
+    int64_t budget_steps;   /* optimizer steps; from budget.steps or budget.samples */
+    double target_accuracy; /* 0: none */
+} gs_workload;
+
+typedef enum gs_law {
+    GS_LAW_NONE,
+    GS_LAW_LOGNORMAL,
+    GS_LAW_GAMMA,
+    GS_LAW_SHIFTED_EXPONENTIAL,
+    GS_LAW_PARETO,
+    GS_LAW_WEIBULL,
+    GS_LAW_EMPIRICAL
+} gs_law;
+
+/* A factor with mean 1 unless said otherwise. */
+typedef struct gs_noise_law {
+    int law;      /* gs_law */
+    double cv;    /* standard deviation over mean: lognormal, gamma, weibull, shifted_exponential,
+                     pareto */
+    double shift; /* shifted_exponential: the sure part of the mean, 0..1 */
+    const double *samples; /* empirical: factors, scaled to mean 1 when read */
+    uint32_t sample_count;
+} gs_noise_law;
+
+typedef enum gs_straggler_kind {
+    GS_STRAGGLER_NONE,
+    GS_STRAGGLER_PERSISTENT, /* rank `rank` is `factor` slower always */
+    GS_STRAGGLER_DRIFT,      /* its factor grows by `drift_per_hour` */
+    GS_STRAGGLER_MARKOV,     /* every rank alternates: normal for mean_up, slow for mean_down */
+    GS_STRAGGLER_THROTTLE    /* rank heats while it computes: slow above `hot`, normal again below
+                                `cool` */
+} gs_straggler_kind;
+
+typedef struct gs_straggler {
+    int kind;
+    int64_t rank;  /* -1: every rank */
+    double factor; /* compute time is multiplied by it */
+    double drift_per_hour;
+    gs_time_ns mean_up_ns, mean_down_ns;
+    gs_time_ns heat_ns, cool_ns; /* throttle: time constants of heating and cooling */
+    double hot, cool;            /* throttle: levels between 0 and 1 */
+} gs_straggler;
+
+typedef struct gs_noise {
+    gs_noise_law compute; /* one draw a rank and step */
+    gs_noise_law latency; /* one draw a message */
+    gs_noise_law input;   /* one draw a batch */
+    gs_straggler straggler;
+} gs_noise;
+
+typedef struct gs_strategy_choice {
+    const gs_strategy *strategy;
+    const void *config;
+    const char *label;       /* as a user would write it: "allreduce:bucket=10MiB" */
+    const char *params_json; /* every parameter, one line */
+    const char *algorithm;   /* of all-reduce: "ring" */
+} gs_strategy_choice;
+
+typedef struct gs_scenario {
+    const char *name; /* file name without folder and ending, or the bundled name */
+    const char *file;
+    uint64_t seed;
+    gs_cluster cluster;
+    gs_workload workload;
+    gs_noise noise;
+    const gs_strategy_choice *strategies;
+    uint32_t strategy_count;
+    int64_t seeds;        /* evaluate.seeds */
+    uint32_t ranks;       /* total */
+    uint32_t nodes;       /* total */
+    gs_json *resolved;    /* the whole file with every default, as `check` prints it; owner:
+                             gs_scenario_free */
+    uint64_t config_hash; /* of the resolved text, files' contents included, strategies left out */
+    const char *unsupported; /* first section in use whose engine does not exist yet, or NULL */
+} gs_scenario;
+
+typedef struct gs_scenario_options {
+    const char *const *overrides; /* "key=value" words */
+    size_t override_count;
+    const char *const *strategies; /* "allreduce:bucket=10MiB"; replace the file's, if any */
+    size_t strategy_count;
+    int64_t ranks;        /* > 0: the launcher's count overrides the scenario's */
+    const char *data_dir; /* holds traces/scenarios, traces/profiles and models/data */
+    const char *user_dir; /* more scenarios, or NULL */
+} gs_scenario_options;
+
+/* file: a path, "-", or a bundled name. Errors: GS_EINVAL, GS_EPARSE, GS_ENOTFOUND, GS_EIO with
+ * file, key path, value and cure. */
+GS_MUST_USE gs_status gs_scenario_read(const char *file, const gs_scenario_options *options,
+                                       gs_arena *arena, gs_scenario *out, gs_error *err);
+void gs_scenario_free(gs_scenario *scenario); /* what the arena does not hold */
+
+/* GS_OK, or GS_EUNSUPPORTED naming the section. */
+GS_MUST_USE gs_status gs_scenario_runnable(const gs_scenario *scenario, gs_error *err);
+
+/* The job that strategies see. unit_elements comes from the arena. */
+GS_MUST_USE gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *out,
+                                      gs_error *err);
+
+/* Node of a rank, and its group. */
+uint32_t gs_scenario_node_of(const gs_scenario *scenario, uint32_t rank);
+const gs_node_group *gs_scenario_group_of(const gs_scenario *scenario, uint32_t rank);
+
+#endif
