@@ -6,6 +6,7 @@
 #define GS_BASE_CONFIG_H
 
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -82,8 +83,5 @@ char *gs_config_value_text(const gs_field *field, const void *in, char *out, siz
 
 /* What a field takes, for help: "a size such as 25MiB, 1B..1TiB" or "one of ring, naive"; returns out. */
 char *gs_config_allowed_text(const gs_field *field, char *out, size_t out_bytes);
-
-/* The name of names[count] nearest to text by edit distance, or NULL where none is near. */
-const char *gs_nearest_name(const char *text, const char *const *names, size_t count);
 
 #endif

@@ -22,7 +22,8 @@ typedef int64_t gs_time_ns;
 gs_time_ns gs_transfer_ns(int64_t bytes, int64_t rate_bps);
 
 /* Parsers of "10us", "25MiB", "25Gbit/s" or "3.1GB/s", and of "5 %" or "0.05" (a ratio).
- * Spaces between number and unit are allowed. Out is written only on GS_OK. Errors: GS_EINVAL with a
+ * Spaces between number and unit are allowed. Fractions of a ns, byte or bit/s round up, so that what
+ * is not 0 never becomes 0. Out is written only on GS_OK. Errors: GS_EINVAL with a
  * text that names the value and the units allowed (a bare number names the unit it may have meant).
  * Durations: ns us ms s min h d. Sizes: B kB MB GB TB KiB MiB GiB TiB. Rates: bit/s kbit/s Mbit/s
  * Gbit/s Tbit/s, the same with bps, and B/s kB/s MB/s GB/s TB/s KiB/s MiB/s GiB/s. */
@@ -43,5 +44,7 @@ char *gs_format_rate(int64_t bps, char out[GS_UNIT_TEXT_BYTES]);
 char *gs_exact_duration(gs_time_ns ns, char out[GS_UNIT_TEXT_BYTES]);
 char *gs_exact_bytes(int64_t bytes, char out[GS_UNIT_TEXT_BYTES]);
 char *gs_exact_rate(int64_t bps, char out[GS_UNIT_TEXT_BYTES]);
+/* A finite number in the fewest digits that read back to it ("0.1"). Returns out. */
+char *gs_exact_real(double value, char out[GS_UNIT_TEXT_BYTES]);
 
 #endif
