@@ -1,0 +1,43 @@
+#include "models/blas.h"
+
+#include <cblas.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/assert.h"
+
+static pthread_once_t is_set_up = PTHREAD_ONCE_INIT;
+static char kernel_text[128];
+
+/* More threads would split sums in other places, and callers bring their own threads. The text is
+ * copied because the library writes it anew into one buffer at each call. */
+static void set_up(void)
+{
+    openblas_set_num_threads(1);
+    snprintf(kernel_text, sizeof kernel_text, "%s", openblas_get_config());
+}
+
+void gs_blas_multiply(const gs_matrix *left, const gs_matrix *right, bool accumulate, float *out)
+{
+    int64_t rows = left->transposed ? left->columns : left->rows;
+    int64_t inner = left->transposed ? left->rows : left->columns;
+    int64_t columns = right->transposed ? right->rows : right->columns;
+    GS_ASSERT(inner == (right->transposed ? right->columns : right->rows));
+    GS_ASSERT(rows > 0 && rows <= INT32_MAX);
+    GS_ASSERT(inner > 0 && inner <= INT32_MAX);
+    GS_ASSERT(columns > 0 && columns <= INT32_MAX);
+    int once = pthread_once(&is_set_up, set_up);
+    GS_ASSERT(once == 0);
+    cblas_sgemm(CblasRowMajor, left->transposed ? CblasTrans : CblasNoTrans,
+                right->transposed ? CblasTrans : CblasNoTrans, (blasint)rows, (blasint)columns,
+                (blasint)inner, 1.0F, left->elements, (blasint)left->columns, right->elements,
+                (blasint)right->columns, accumulate ? 1.0F : 0.0F, out, (blasint)columns);
+}
+
+const char *gs_blas_kernel(void)
+{
+    int once = pthread_once(&is_set_up, set_up);
+    GS_ASSERT(once == 0);
+    return kernel_text;
+}

@@ -1,0 +1,36 @@
+/* Looks models up by name or place in models.def. */
+#include "models/model.h"
+
+#include <string.h>
+
+#define GS_MODEL(stem) extern const gs_model gs_model_##stem;
+#include "models/models.def"
+#undef GS_MODEL
+
+static const gs_model *const models[] = {
+#define GS_MODEL(stem) &gs_model_##stem,
+#include "models/models.def"
+#undef GS_MODEL
+};
+
+const char *const gs_model_names[] = {
+#define GS_MODEL(stem) #stem,
+#include "models/models.def"
+#undef GS_MODEL
+    NULL,
+};
+
+const gs_model *gs_model_at(size_t index)
+{
+    return index < sizeof models / sizeof models[0] ? models[index] : NULL;
+}
+
+const gs_model *gs_model_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        if (strcmp(models[i]->name, name) == 0) {
+            return models[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,70 @@
+/* The learning task of a scenario: a model, its data and its optimizer, as ranks use them.
+ *
+ * A task is immutable after creation and shared by threads. What a gradient needs as scratch is in
+ * a workspace, one a thread. Samples are named by their position in one global order
+ * (models/dataset.h), so the weights depend on who computes what and when, never on where it runs:
+ * with N ranks and b samples each, rank r takes [(step N + r) b, + b), and the mean over the ranks
+ * is the gradient one rank would get from the N b samples of that step, up to rounding. */
+#ifndef GS_MODELS_TASK_H
+#define GS_MODELS_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "models/dataset.h"
+#include "models/model.h"
+#include "models/optimizer.h"
+#include "models/task_config.h"
+
+typedef struct gs_task gs_task;
+typedef struct gs_task_workspace gs_task_workspace;
+
+/* Reads the data from data_dir. seed decides the starting parameters and the order of samples, each
+ * by a stream of its own. Errors: those of gs_dataset_read and of the model's describe, GS_ENOMEM.
+ * Owner: the arena; there is nothing to destroy. */
+GS_MUST_USE gs_status gs_task_create(const gs_task_config *config, const char *data_dir,
+                                     uint64_t seed, gs_arena *arena, gs_task **out, gs_error *err);
+
+/* Layer table and sizes; lives as long as the task. */
+const gs_model_shape *gs_task_shape(const gs_task *task);
+const gs_dataset *gs_task_dataset(const gs_task *task);
+size_t gs_task_parameter_count(const gs_task *task);
+/* Vectors of parameter_count floats that the optimizer keeps, starting at 0. */
+size_t gs_task_state_vectors(const gs_task *task);
+
+/* Starting parameters [parameter_count]; the same bytes for the same task. */
+void gs_task_init(const gs_task *task, float *parameters);
+
+/* For requests of up to batch_max (>= 1) samples. Borrows the task. Errors: GS_ENOMEM. An arena
+ * serves one thread at a time: threads that make their own workspaces need their own arenas. */
+GS_MUST_USE gs_status gs_task_workspace_create(const gs_task *task, int64_t batch_max,
+                                               gs_arena *arena, gs_task_workspace **out,
+                                               gs_error *err);
+
+typedef struct gs_task_request {
+    int64_t first_sample;        /* position in the global order, >= 0 */
+    int64_t sample_count;        /* 1..batch_max */
+    bool accumulate;             /* add to the gradient instead of replacing it */
+    gs_layer_ready *layer_ready; /* NULL: nobody listens; else called from last layer to first */
+    void *context;               /* for layer_ready */
+} gs_task_request;
+
+/* Mean loss of the samples at the parameters `at`, and its gradient; both [parameter_count]. The
+ * same request at the same parameters gives the same bits in one process, in whichever workspace.
+ * Errors: GS_EDIVERGED where the loss is not finite; the gradient is then written all the same, and
+ * out_loss is not. */
+GS_MUST_USE gs_status gs_task_gradient(gs_task_workspace *workspace, const gs_task_request *request,
+                                       const float *at, float *gradient, double *out_loss,
+                                       gs_error *err);
+
+/* One step of the task's optimizer on a slice; see gs_optimizer_apply. */
+void gs_task_apply(const gs_task *task, const gs_optimizer_update *update);
+
+/* Mean loss and share of right answers (0..1) over the whole test set. Errors: GS_EDIVERGED. */
+GS_MUST_USE gs_status gs_task_evaluate(gs_task_workspace *workspace, const float *parameters,
+                                       double *out_loss, double *out_accuracy, gs_error *err);
+
+#endif
