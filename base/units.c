@@ -347,6 +347,10 @@ char *gs_exact_rate(int64_t bps, char out[GS_UNIT_TEXT_BYTES])
 
 char *gs_exact_real(double value, char out[GS_UNIT_TEXT_BYTES])
 {
+    if (fabs(value) < 1e15 && trunc(value) == value) {
+        snprintf(out, GS_UNIT_TEXT_BYTES, "%.0f", value); /* 100000 rather than 1e+05 */
+        return out;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(out, GS_UNIT_TEXT_BYTES, "%.*g", digits, value);
         if (strtod(out, NULL) == value) {
