@@ -16,15 +16,21 @@ const char *gs_status_text(gs_status code)
     return "unknown status";
 }
 
-gs_status gs_fail(gs_error *err, gs_status code, const char *format, ...)
+gs_status gs_fail_list(gs_error *err, gs_status code, const char *format, va_list arguments)
 {
     if (err != NULL) {
-        va_list arguments;
-        va_start(arguments, format);
         err->code = code;
         vsnprintf(err->text, sizeof err->text, format, arguments);
-        va_end(arguments);
     }
+    return code;
+}
+
+gs_status gs_fail(gs_error *err, gs_status code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    gs_fail_list(err, code, format, arguments);
+    va_end(arguments);
     return code;
 }
 
@@ -36,7 +42,8 @@ gs_status gs_fail_in(gs_error *err, const char *format, ...)
     int used = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (used >= 0 && (size_t)used < sizeof text) {
-        snprintf(text + used, sizeof text - (size_t)used, ": %s", err->text);
+        size_t left = sizeof text - (size_t)used;
+        snprintf(text + used, left, ": %.*s", (int)left, err->text);
     }
     memcpy(err->text, text, sizeof text);
     return err->code;

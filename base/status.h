@@ -6,6 +6,8 @@
 #ifndef GS_BASE_STATUS_H
 #define GS_BASE_STATUS_H
 
+#include <stdarg.h>
+
 #define GS_MUST_USE __attribute__((warn_unused_result))
 
 /* clang-format off */
@@ -46,6 +48,9 @@ const char *gs_status_text(gs_status code);
 /* Writes code and text into err (which may be NULL) and returns code. Longer texts are cut. */
 gs_status gs_fail(gs_error *err, gs_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+gs_status gs_fail_list(gs_error *err, gs_status code, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
 
 /* Puts "prefix: " before the text of err and returns its code; for callers that know the file. */
 gs_status gs_fail_in(gs_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -7,19 +7,24 @@
 #ifndef GS_STRATEGIES_BUCKET_H
 #define GS_STRATEGIES_BUCKET_H
 
+#include "base/arena.h"
 #include "strategies/strategy.h"
 
 /* The buckets of one step. GRAD is laid out in walking order, so that a bucket is one slice. */
 typedef struct gs_bucket_plan {
     uint32_t bucket_count;
-    uint32_t *bucket_of_unit;  /* [unit_count] */
-    uint32_t *units_in_bucket; /* [unit_count], the first bucket_count are used */
-    int64_t *offsets; /* [unit_count + 1], in elements; bucket b is [offsets[b], offsets[b+1]) */
+    const uint32_t *bucket_of_unit;  /* [unit_count] */
+    const uint32_t *units_in_bucket; /* [bucket_count] */
+    const int64_t
+        *offsets; /* [bucket_count + 1], in elements; bucket b is [offsets[b], offsets[b+1]) */
 } gs_bucket_plan;
 
-/* order [unit_count]: unit indices in walking order. Arrays of `out` are the caller's, sized as
- * above. Cost O(units). */
-void gs_bucket_plan_fill(gs_bucket_plan *out, const gs_job *job, const gs_bucket_rule *rule,
-                         const uint32_t *order);
+/* order [unit_count]: unit indices in walking order; NULL: reverse parameter order. NULL result: no
+ * memory. Owner: the arena. Cost O(units). */
+const gs_bucket_plan *gs_bucket_plan_make(const gs_job *job, const gs_bucket_rule *rule,
+                                          const uint32_t *order, gs_arena *arena);
+
+/* The most buckets that any order of the units can give. */
+uint32_t gs_bucket_count_max(const gs_job *job, const gs_bucket_rule *rule);
 
 #endif

@@ -9,11 +9,13 @@
 #define GS_STRATEGIES_DRIVER_H
 
 #include "base/arena.h"
+#include "strategies/bucket.h"
 #include "strategies/collective.h"
 #include "strategies/host.h"
 #include "strategies/strategy.h"
 
-typedef struct gs_driver gs_driver;
+/* What the hooks see as their world. */
+typedef struct gs_world gs_driver;
 
 typedef struct gs_driver_config {
     const gs_strategy *strategy;
@@ -21,6 +23,7 @@ typedef struct gs_driver_config {
     const gs_job *job;
     const gs_layout *layout;
     const gs_collective *all_reduce; /* algorithm of every communicator */
+    const gs_bucket_plan *buckets;   /* of the first step; owner: the host, for the whole run */
     gs_peer self;
     const gs_host_calls *calls;
     void *host;
@@ -39,13 +42,12 @@ void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out);
 /* Unit is ready in the last micro-step. Units of one step may come in any order. */
 void gs_driver_unit_ready(gs_driver *driver, gs_time_ns at, uint32_t unit);
 void gs_driver_backward_done(gs_driver *driver, gs_time_ns at, double loss);
-/* A part arrived on inbox (gs_driver_inbox). Parts of one inbox come in order. part: the host's
- * handle, kept until absorb; either all parts of a run have one or none. */
-void gs_driver_part(gs_driver *driver, gs_time_ns at, uint32_t inbox, void *part);
+/* A part arrived on an inbox (gs_driver_inbox). Parts of one inbox come in order; the host keeps
+ * them until absorb. */
+void gs_driver_part(gs_driver *driver, gs_time_ns at, uint32_t inbox);
 /* A message or note arrived; copied. */
 void gs_driver_message(gs_driver *driver, gs_time_ns at, const gs_message *message);
 void gs_driver_sent(gs_driver *driver, gs_time_ns at, uint32_t slot);
-void gs_driver_copy_sent(gs_driver *driver, gs_time_ns at);
 void gs_driver_later(gs_driver *driver, gs_time_ns at, uint32_t slot);
 void gs_driver_native_done(gs_driver *driver, gs_time_ns at, uint32_t slot);
 /* cut_step: the common step, or -1 where the strategy cuts on its own. */
@@ -67,10 +69,7 @@ size_t gs_driver_export(const gs_driver *driver, void *out,
 bool gs_driver_waits_for(const gs_driver *driver, char *out, size_t out_bytes);
 /* Requests and messages left over, for a person; false: none. */
 bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes);
-/* The order in which units became ready in the last step [unit_count]. */
-const uint32_t *gs_driver_ready_order(const gs_driver *driver);
-/* Buckets are rebuilt in this order at the next step_begin; NULL: as they are. Equal on all
- * workers. */
-void gs_driver_rebuild_buckets(gs_driver *driver, const uint32_t *order);
+/* The buckets from the next step on; owner: the host. Equal on all workers. */
+void gs_driver_set_buckets(gs_driver *driver, const gs_bucket_plan *buckets);
 
 #endif

@@ -32,9 +32,9 @@ typedef struct gs_op_signature {
 } gs_op_signature;
 
 typedef struct gs_host_calls {
-    /* Handle of the one-way channel to `member` of a communicator; called while drivers are made.
-     */
-    uint32_t (*channel)(void *host, gs_peer self, uint32_t communicator, uint32_t member);
+    /* Handle of the one-way channel from -> to of a communicator; called while drivers are made, by
+     * both ends. */
+    uint32_t (*channel)(void *host, uint32_t communicator, gs_peer from, gs_peer to);
     /* A collective was issued / is first in its line and starts now / has ended here. `slot`
      * identifies it towards this entity's driver while it is outstanding. */
     void (*issued)(void *host, gs_peer self, const gs_op_signature *op);
@@ -46,18 +46,22 @@ typedef struct gs_host_calls {
     /* Queues a part on a channel. The slice keeps its bytes until the op has ended. */
     void (*send_part)(void *host, gs_peer self, uint32_t channel, const gs_op_signature *op,
                       gs_slice part);
-    /* Adds or puts a delivered part into the slice, and frees it. part: the handle given to
-     * gs_driver_part; NULL in timing-only runs. false: it belongs to another op (signature). */
-    bool (*absorb)(void *host, gs_peer self, const gs_op_signature *op, gs_slice into, bool add,
-                   void *part);
+    /* Adds or puts the oldest delivered part of a channel into the slice, and frees it. false: the
+     * part belongs to another op. NULL in timing-only hosts, where parts are counted and nothing
+     * else. */
+    bool (*absorb)(void *host, gs_peer self, uint32_t channel, const gs_op_signature *op,
+                   gs_slice into, bool add);
     /* Calls gs_driver_sent(slot) once everything sent on these channels has left this entity: at
      * once where sends are copied, but always on a later turn. */
     void (*flush)(void *host, gs_peer self, uint32_t slot, const uint32_t *channels,
                   uint32_t channel_count);
-    /* Queues a point-to-point message; gs_driver_sent(slot) when the slice is free (slot
-     * UINT32_MAX: a note or a copy of which nobody hears again, except gs_driver_copy_sent for
-     * copies). */
-    void (*send)(void *host, const gs_message *message, gs_slice data, uint32_t slot, bool copy);
+    /* Queues a point-to-point message; gs_driver_sent(slot) when it has left and the slice is free.
+     */
+    void (*send)(void *host, const gs_message *message, gs_slice data, uint32_t slot);
+    /* Takes a private copy in stream order and sends that; gs_driver_sent(slot) when it has left.
+     */
+    void (*send_copy)(void *host, const gs_message *message, gs_slice data, uint32_t slot);
+    void (*note)(void *host, const gs_message *message);
     /* Moves a delivered message's payload into the slice, and frees it. */
     void (*take)(void *host, gs_peer self, gs_slice into, void *data);
     /* Calls gs_driver_later(slot) on a later turn. */

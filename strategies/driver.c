@@ -1,0 +1,472 @@
+#include "strategies/driver_parts.h"
+
+#include "base/rng.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { STATE_POISON = 0xa5 };
+
+static const char *role_name(gs_peer peer)
+{
+    return peer.role == GS_WORKER ? "worker" : "server";
+}
+
+void gs_driver_broke(gs_driver *driver, gs_status code, const char *format, ...)
+{
+    if (driver->failed) {
+        return;
+    }
+    driver->failed = true;
+    gs_error detail;
+    va_list arguments;
+    va_start(arguments, format);
+    gs_fail_list(&detail, code, format, arguments);
+    va_end(arguments);
+    gs_error err;
+    (void)gs_fail(&err, code, "%s %d, step %lld, %s: %s", role_name(driver->config.self),
+                  driver->config.self.index, (long long)driver->steps_ended,
+                  driver->config.strategy->name, detail.text);
+    driver->config.calls->failed(driver->config.host, driver->config.self, &err);
+}
+
+/* Self-swap: the state moves before every hook, so that a pointer kept in it is found out. */
+static void swap_state(gs_driver *driver)
+{
+    if (driver->state_spare == NULL) {
+        return;
+    }
+    size_t bytes = driver->config.layout->state_bytes[driver->config.self.role];
+    void *old = driver->state;
+    memcpy(driver->state_spare, old, bytes);
+    memset(old, STATE_POISON, bytes);
+    driver->state = driver->state_spare;
+    driver->state_spare = old;
+}
+
+void gs_driver_call(gs_driver *driver, gs_hook *hook, gs_event *event)
+{
+    if (driver->failed || driver->drained) {
+        return;
+    }
+    if (hook == NULL) {
+        gs_driver_broke(driver, GS_ECONTRACT, "an event came for which the strategy has no hook");
+        return;
+    }
+    GS_ASSERT(driver->hooks_deep == 0); /* a host never calls the driver from inside a request */
+    swap_state(driver);
+    event->at_ns = driver->now;
+    driver->hooks_deep++;
+    hook(driver, driver->state, event);
+    driver->hooks_deep--;
+}
+
+static int64_t current_step(const gs_driver *driver)
+{
+    return driver->config.self.role == GS_WORKER && driver->steps_begun > 0
+               ? driver->steps_begun - 1
+               : driver->steps_ended;
+}
+
+/* Notes the time of an input; false: the driver takes none any more. */
+static bool take_input(gs_driver *driver, gs_time_ns at)
+{
+    GS_ASSERT(at >= driver->now);
+    driver->now = at;
+    return !driver->failed && !driver->drained;
+}
+
+/* ---------------------------------------------------------------- creation */
+
+static bool create_state(gs_driver *driver, gs_arena *arena)
+{
+    size_t bytes = driver->config.layout->state_bytes[driver->config.self.role];
+    driver->state = gs_arena_take(arena, bytes, 1);
+    if (driver->config.swap_state) {
+        driver->state_spare = gs_arena_take(arena, bytes, 1);
+    }
+    return driver->state != NULL && (!driver->config.swap_state || driver->state_spare != NULL);
+}
+
+gs_driver *gs_driver_create(const gs_driver_config *config, gs_arena *arena)
+{
+    GS_ASSERT(config->strategy->struct_bytes == sizeof(gs_strategy));
+    gs_driver *driver = GS_TAKE(arena, gs_driver, 1);
+    if (driver == NULL) {
+        return NULL;
+    }
+    driver->config = *config;
+    driver->arena = arena;
+    if (config->self.role == GS_WORKER) {
+        driver->buckets = driver->buckets_next = config->buckets;
+        driver->bucket_units_left =
+            GS_TAKE(arena, uint32_t, gs_bucket_count_max(config->job, &config->layout->buckets));
+        if (driver->bucket_units_left == NULL) {
+            return NULL;
+        }
+    }
+    if (!create_state(driver, arena) || !gs_driver_requests_create(driver, arena) ||
+        !gs_driver_lines_create(driver, arena)) {
+        return NULL;
+    }
+    return driver;
+}
+
+void gs_driver_start(gs_driver *driver, gs_time_ns at)
+{
+    if (take_input(driver, at)) {
+        swap_state(driver);
+        driver->hooks_deep++;
+        driver->config.strategy->init(driver, driver->state);
+        driver->hooks_deep--;
+    }
+}
+
+void gs_driver_import(gs_driver *driver, gs_time_ns at, const void *state, size_t bytes)
+{
+    if (take_input(driver, at)) {
+        driver->hooks_deep++;
+        driver->config.strategy->import_state(driver, driver->state, state, bytes);
+        driver->hooks_deep--;
+    }
+}
+
+/* ---------------------------------------------------------------- steps */
+
+static void prepare_buckets(gs_driver *driver)
+{
+    driver->buckets = driver->buckets_next;
+    driver->bucket_launched = 0;
+    memcpy(driver->bucket_units_left, driver->buckets->units_in_bucket,
+           driver->buckets->bucket_count * sizeof *driver->bucket_units_left);
+}
+
+static bool check_plan(gs_driver *driver, const gs_plan *plan)
+{
+    if (plan->at >= gs_driver_vector_count(driver) || plan->at == GS_GRAD) {
+        gs_driver_broke(driver, GS_ECONTRACT,
+                        "step_begin: the gradient cannot be taken at vector %u", plan->at);
+    } else if (plan->micro_steps < 1) {
+        gs_driver_broke(driver, GS_ECONTRACT, "step_begin: a step has at least one micro-step");
+    } else if (driver->lent_count[GS_GRAD] > 0) {
+        gs_driver_broke(driver, GS_ECONTRACT, "step_begin: GRAD is still lent to a request");
+    }
+    return !driver->failed;
+}
+
+void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out)
+{
+    *out = (gs_plan){.go = false};
+    if (!take_input(driver, at) || driver->quiescing) {
+        return;
+    }
+    GS_ASSERT(driver->config.self.role == GS_WORKER && !driver->in_backward);
+    GS_ASSERT(driver->hooks_deep == 0);
+    driver->wake_asked = false;
+    swap_state(driver);
+    uint64_t services_before = driver->services_called;
+    gs_event event = {.at_ns = driver->now, .step = driver->steps_begun};
+    driver->hooks_deep++;
+    gs_plan plan = driver->config.strategy->step_begin(driver, driver->state, &event);
+    driver->hooks_deep--;
+    if (!plan.go) {
+        driver->held = true;
+        if (driver->services_called != services_before) {
+            gs_driver_broke(driver, GS_ECONTRACT, "step_begin: a hold must not call services");
+        }
+        return;
+    }
+    if (driver->failed || !check_plan(driver, &plan)) {
+        return;
+    }
+    prepare_buckets(driver);
+    driver->held = false;
+    driver->in_backward = true;
+    driver->plan = plan;
+    driver->steps_begun++;
+    *out = plan;
+}
+
+void gs_driver_unit_ready(gs_driver *driver, gs_time_ns at, uint32_t unit)
+{
+    if (!take_input(driver, at)) {
+        return;
+    }
+    GS_ASSERT(driver->in_backward && unit < driver->config.job->unit_count);
+    uint32_t bucket = driver->buckets->bucket_of_unit[unit];
+    GS_ASSERT(driver->bucket_units_left[bucket] > 0);
+    driver->bucket_units_left[bucket]--;
+    /* A late bucket holds back all that follow: launch is in index order, as in DDP. */
+    while (driver->bucket_launched < driver->buckets->bucket_count &&
+           driver->bucket_units_left[driver->bucket_launched] == 0) {
+        uint32_t ready = driver->bucket_launched++;
+        gs_event event = {
+            .step = current_step(driver), .bucket = ready, .slice = gs_bucket_slice(driver, ready)};
+        gs_driver_call(driver, driver->config.strategy->bucket_ready, &event);
+    }
+}
+
+void gs_driver_backward_done(gs_driver *driver, gs_time_ns at, double loss)
+{
+    if (!take_input(driver, at)) {
+        return;
+    }
+    GS_ASSERT(driver->in_backward);
+    GS_ASSERT(driver->bucket_launched == driver->buckets->bucket_count);
+    driver->in_backward = false;
+    gs_event event = {.step = current_step(driver), .loss = loss};
+    gs_driver_call(driver, driver->config.strategy->backward_done, &event);
+}
+
+void gs_driver_set_buckets(gs_driver *driver, const gs_bucket_plan *buckets)
+{
+    GS_ASSERT(buckets->bucket_count <=
+              gs_bucket_count_max(driver->config.job, &driver->config.layout->buckets));
+    driver->buckets_next = buckets;
+}
+
+void gs_driver_quiesce(gs_driver *driver, gs_time_ns at, int64_t cut_step)
+{
+    if (!take_input(driver, at) || driver->quiescing) {
+        return;
+    }
+    GS_ASSERT((cut_step < 0) == (driver->config.layout->cut == GS_CUT_OWN));
+    driver->quiescing = true;
+    gs_event event = {.step = cut_step};
+    gs_driver_call(driver, driver->config.strategy->quiesce, &event);
+}
+
+void gs_driver_message(gs_driver *driver, gs_time_ns at, const gs_message *message)
+{
+    if (driver->drained && !driver->failed) {
+        gs_driver_broke(driver, GS_ECONTRACT,
+                        "a message of %s %d with tag %u came after this entity had drained; count "
+                        "messages in the final notes",
+                        role_name(message->from), message->from.index, message->tag);
+        return;
+    }
+    if (!take_input(driver, at)) {
+        return;
+    }
+    if (message->is_note) {
+        gs_event event = {.step = current_step(driver),
+                          .from = message->from,
+                          .tag = message->tag,
+                          .is_note = true};
+        memcpy(event.meta, message->meta, sizeof event.meta);
+        gs_driver_call(driver, driver->config.strategy->message, &event);
+        return;
+    }
+    gs_driver_match(driver, message);
+}
+
+/* A request ended: its hook is called and its slice is free. */
+static void end_request(gs_driver *driver, uint32_t slot)
+{
+    request done = driver->requests[slot];
+    gs_driver_request_close(driver, slot);
+    gs_event event = {.step = current_step(driver), .op = done.id, .cookie = done.cookie};
+    if (done.kind == REQUEST_RECV) {
+        event.slice = done.slice;
+        event.from = done.with.message.from;
+        event.tag = done.tag;
+        memcpy(event.meta, done.with.message.meta, sizeof event.meta);
+        gs_driver_call(driver, driver->config.strategy->message, &event);
+    } else if (!done.copied) {
+        gs_driver_call(driver, driver->config.strategy->op_done, &event);
+    }
+}
+
+static void complete(gs_driver *driver, gs_time_ns at, uint32_t slot)
+{
+    if (driver->failed) {
+        return;
+    }
+    GS_ASSERT(at >= driver->now);
+    driver->now = at;
+    GS_ASSERT(slot < driver->request_capacity && driver->requests[slot].kind != REQUEST_FREE);
+    if (driver->requests[slot].kind == REQUEST_ALL_REDUCE) {
+        uint32_t communicator = driver->requests[slot].with.signature.communicator;
+        gs_driver_line_end(driver, slot);
+        end_request(driver, slot);
+        gs_driver_line_start(driver, communicator);
+    } else {
+        end_request(driver, slot);
+    }
+}
+
+void gs_driver_matched(gs_driver *driver, uint32_t slot)
+{
+    complete(driver, driver->now, slot);
+}
+
+void gs_driver_sent(gs_driver *driver, gs_time_ns at, uint32_t slot)
+{
+    complete(driver, at, slot);
+}
+
+void gs_driver_later(gs_driver *driver, gs_time_ns at, uint32_t slot)
+{
+    complete(driver, at, slot);
+}
+
+void gs_driver_native_done(gs_driver *driver, gs_time_ns at, uint32_t slot)
+{
+    complete(driver, at, slot);
+}
+
+/* ---------------------------------------------------------------- services without requests */
+
+bool gs_driver_enter(gs_driver *driver, const char *service)
+{
+    if (driver->failed) {
+        return false;
+    }
+    driver->services_called++;
+    if (driver->drained) {
+        gs_driver_broke(driver, GS_ECONTRACT, "%s: the entity has drained", service);
+        return false;
+    }
+    return true;
+}
+
+gs_peer gs_self(const gs_world *world)
+{
+    return world->config.self;
+}
+
+const gs_job *gs_world_job(const gs_world *world)
+{
+    return world->config.job;
+}
+
+const void *gs_world_config(const gs_world *world)
+{
+    return world->config.strategy_config;
+}
+
+uint32_t gs_bucket_count(const gs_world *world)
+{
+    return world->buckets->bucket_count;
+}
+
+gs_slice gs_bucket_slice(const gs_world *world, uint32_t bucket)
+{
+    GS_ASSERT(bucket < world->buckets->bucket_count);
+    int64_t offset = world->buckets->offsets[bucket];
+    return (gs_slice){GS_GRAD, offset, world->buckets->offsets[bucket + 1] - offset};
+}
+
+static bool reads(gs_vop vop)
+{
+    return vop != GS_VOP_scale;
+}
+
+void gs_vec(gs_world *world, gs_vop vop, gs_slice dst, gs_slice a, double k)
+{
+    if (!gs_driver_enter(world, "vec") || !gs_driver_may_use(world, "vec", dst, true) ||
+        (reads(vop) && !gs_driver_may_use(world, "vec", a, false))) {
+        return;
+    }
+    if (reads(vop) && a.length != dst.length) {
+        gs_driver_broke(world, GS_ECONTRACT, "vec: lengths %lld and %lld differ",
+                        (long long)dst.length, (long long)a.length);
+        return;
+    }
+    world->config.calls->vec(world->config.host, world->config.self, vop, dst, a, k);
+}
+
+void gs_apply(gs_world *world, uint32_t param, uint32_t grad, double rate_scale, bool last)
+{
+    int64_t elements = world->config.job->elements;
+    if (!gs_driver_enter(world, "apply") ||
+        !gs_driver_may_use(world, "apply", (gs_slice){param, 0, elements}, true) ||
+        !gs_driver_may_use(world, "apply", (gs_slice){grad, 0, elements}, false)) {
+        return;
+    }
+    if (last && world->config.self.role == GS_WORKER && world->steps_ended >= world->steps_begun) {
+        gs_driver_broke(world, GS_ECONTRACT, "apply: no step has begun that could end");
+        return;
+    }
+    world->config.calls->apply(world->config.host, world->config.self, param, grad, rate_scale);
+    if (last) {
+        world->steps_ended++;
+    }
+}
+
+void gs_release(gs_world *world)
+{
+    if (world->failed || world->drained || !world->held || world->wake_asked) {
+        return;
+    }
+    world->wake_asked = true;
+    world->config.calls->wake(world->config.host, world->config.self);
+}
+
+uint64_t gs_bits(const gs_world *world, uint32_t purpose, int64_t step, uint32_t index)
+{
+    uint32_t entity = (uint32_t)world->config.self.role << 16 | world->config.self.index;
+    gs_rng_key key = {world->config.job->seed + purpose, GS_RNG_STRATEGY, entity};
+    return gs_rng_bits(key, (uint64_t)step, index);
+}
+
+void gs_drained(gs_world *world)
+{
+    if (!gs_driver_enter(world, "drained")) {
+        return;
+    }
+    if (!world->quiescing) {
+        gs_driver_broke(world, GS_ECONTRACT, "drained: nobody asked for it (quiesce comes first)");
+        return;
+    }
+    char left[160];
+    if (world->in_backward || gs_driver_leftovers(world, left, sizeof left)) {
+        gs_driver_broke(world, GS_ECONTRACT, "drained: not yet: %s",
+                        world->in_backward ? "a gradient is being computed" : left);
+        return;
+    }
+    world->drained = true;
+    world->config.calls->drained(world->config.host, world->config.self);
+}
+
+/* ---------------------------------------------------------------- looks */
+
+int64_t gs_driver_step(const gs_driver *driver)
+{
+    return driver->steps_ended;
+}
+
+bool gs_driver_is_drained(const gs_driver *driver)
+{
+    return driver->drained;
+}
+
+bool gs_driver_has_failed(const gs_driver *driver)
+{
+    return driver->failed;
+}
+
+uint64_t gs_driver_ops_issued(const gs_driver *driver)
+{
+    return driver->ops_issued;
+}
+
+void gs_driver_model_view(const gs_driver *driver, uint32_t *out_vector, double *out_weight)
+{
+    *out_vector = GS_PARAM;
+    *out_weight = 1.0;
+    if (driver->config.strategy->model_view != NULL) {
+        driver->config.strategy->model_view(driver->state, out_vector, out_weight);
+    }
+}
+
+size_t gs_driver_export(const gs_driver *driver, void *out, size_t out_bytes)
+{
+    GS_ASSERT(driver->drained);
+    return driver->config.strategy->export_state(driver->state, out, out_bytes);
+}
+
+uint32_t gs_driver_vector_count(const gs_driver *driver)
+{
+    return GS_OWN + driver->config.layout->own_vectors[driver->config.self.role];
+}

@@ -1,0 +1,135 @@
+/* The inside of the driver, shared by its three files and nobody else: driver.c (hooks and steps),
+ * driver_requests.c (requests, lending, messages), driver_collectives.c (communicators). */
+#ifndef GS_STRATEGIES_DRIVER_PARTS_H
+#define GS_STRATEGIES_DRIVER_PARTS_H
+
+#include "base/assert.h"
+#include "strategies/driver.h"
+
+enum { GS_NO_SLOT = UINT32_MAX };
+
+typedef enum request_kind {
+    REQUEST_FREE,
+    REQUEST_ALL_REDUCE,
+    REQUEST_SEND,
+    REQUEST_RECV
+} request_kind;
+
+/* One outstanding request. */
+typedef struct request {
+    gs_op id;
+    request_kind kind;
+    uint32_t next; /* of the free list, of the line of its communicator, of the posted receives */
+    gs_slice slice;
+    uint64_t cookie;
+    gs_peer peer; /* send: to; recv: from */
+    uint16_t tag;
+    bool copied; /* send: the slice is not lent */
+    union {
+        gs_message message;        /* recv */
+        gs_op_signature signature; /* all_reduce */
+    } with;
+} request;
+
+/* The line of requests of one communicator; the first one runs. */
+typedef struct line {
+    uint32_t first, last; /* slots, GS_NO_SLOT: empty */
+    uint64_t issued;
+    bool running;       /* the first has started */
+    bool native;        /* the host runs it */
+    bool flushing;      /* its program has ended */
+    uint64_t vertex;    /* next of its program */
+    uint32_t waits_for; /* inbox, when the next vertex is a receive */
+    uint32_t *targets;  /* [target_count] members, */
+    uint32_t *channels; /* and the channels to them */
+    uint32_t target_count;
+    uint32_t first_inbox; /* of driver->inboxes */
+    uint32_t inbox_count;
+} line;
+
+typedef struct inbox {
+    uint32_t communicator;
+    uint32_t member;
+    uint32_t channel;
+    uint32_t parts; /* arrived and not consumed */
+} inbox;
+
+struct gs_world {
+    gs_driver_config config;
+    gs_time_ns now;
+    bool failed;
+    bool drained;
+    bool quiescing;
+    bool held; /* step_begin said hold */
+    bool wake_asked;
+    bool in_backward; /* between GO and backward_done */
+    int hooks_deep;
+    gs_plan plan;
+    int64_t steps_begun;
+    int64_t steps_ended;
+    uint64_t services_called; /* whether a hold had side effects */
+    void *state;
+    void *state_spare; /* NULL unless swap_state */
+
+    /* Buckets of this step. */
+    const gs_bucket_plan *buckets;
+    const gs_bucket_plan *buckets_next;
+    uint32_t *bucket_units_left;
+    uint32_t bucket_launched; /* buckets [0, launched) were announced */
+
+    /* Requests. */
+    request *requests;
+    uint32_t request_capacity;
+    uint32_t free_first;
+    uint32_t sends_outstanding;
+    uint32_t copies_outstanding;
+    gs_op ops_issued;
+    uint64_t collectives_issued;
+    int64_t lent_high[GS_VECTORS_MAX]; /* no lent slice of the vector ends above it */
+    uint32_t lent_count[GS_VECTORS_MAX];
+
+    /* Point to point. */
+    uint32_t posted_first, posted_last;
+    gs_message *queued; /* arrived without a recv, in order of arrival */
+    uint32_t queued_count, queued_capacity;
+    gs_arena *arena; /* for the queue to grow */
+
+    line *lines;
+    inbox *inboxes;
+    uint32_t inbox_count;
+};
+
+/* Ends the run: "worker 3, step 12, allreduce: " and the text. */
+void gs_driver_broke(gs_driver *driver, gs_status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Hooks that inputs of several files lead to. Nothing happens after a failure or when drained. */
+typedef void gs_hook(gs_world *world, void *state, const gs_event *event);
+void gs_driver_call(gs_driver *driver, gs_hook *hook, gs_event *event);
+
+bool gs_driver_requests_create(gs_driver *driver, gs_arena *arena);
+bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena);
+
+/* A slot with its id, or GS_NO_SLOT after a broken rule. */
+/* as: id, next and what follows from them are set here. */
+uint32_t gs_driver_request_open(gs_driver *driver, const request *as);
+void gs_driver_request_close(gs_driver *driver, uint32_t slot);
+
+/* Checks a slice and what it may be used for: false after a broken rule. `writes`: into the slice.
+ */
+bool gs_driver_may_use(gs_driver *driver, const char *service, gs_slice slice, bool writes);
+
+/* A service was called: false when it must not do anything. */
+bool gs_driver_enter(gs_driver *driver, const char *service);
+
+/* The first request of a line has ended; the next one may start. */
+void gs_driver_line_end(gs_driver *driver, uint32_t slot);
+void gs_driver_line_start(gs_driver *driver, uint32_t communicator);
+
+/* A message looks for its recv; and a recv has found its message. */
+void gs_driver_match(gs_driver *driver, const gs_message *message);
+void gs_driver_matched(gs_driver *driver, uint32_t slot);
+
+uint32_t gs_driver_vector_count(const gs_driver *driver);
+
+#endif

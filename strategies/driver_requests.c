@@ -1,0 +1,388 @@
+/* Requests of an entity: their table, what they have been lent, and the matching of messages. */
+#include "strategies/driver_parts.h"
+
+#include <string.h>
+
+bool gs_driver_requests_create(gs_driver *driver, gs_arena *arena)
+{
+    uint32_t capacity = driver->config.layout->outstanding_max[driver->config.self.role];
+    driver->requests = GS_TAKE(arena, request, capacity);
+    if (driver->requests == NULL) {
+        return false;
+    }
+    driver->request_capacity = capacity;
+    driver->free_first = capacity > 0 ? 0 : GS_NO_SLOT;
+    for (uint32_t slot = 0; slot < capacity; slot++) {
+        driver->requests[slot].next = slot + 1 < capacity ? slot + 1 : GS_NO_SLOT;
+    }
+    driver->posted_first = driver->posted_last = GS_NO_SLOT;
+    return true;
+}
+
+/* ---------------------------------------------------------------- lending */
+
+static bool lends(const request *holder)
+{
+    return holder->kind != REQUEST_FREE && !holder->copied;
+}
+
+/* A send lends its slice to readers; everything else has it alone. */
+static bool conflicts(const request *holder, gs_slice slice, bool writes)
+{
+    return lends(holder) && holder->slice.vector == slice.vector &&
+           (writes || holder->kind != REQUEST_SEND) &&
+           holder->slice.offset < slice.offset + slice.length &&
+           slice.offset < holder->slice.offset + holder->slice.length;
+}
+
+static const request *lent_to(const gs_driver *driver, gs_slice slice, bool writes)
+{
+    if (driver->lent_count[slice.vector] == 0 || slice.offset >= driver->lent_high[slice.vector]) {
+        return NULL;
+    }
+    for (uint32_t slot = 0; slot < driver->request_capacity; slot++) {
+        if (conflicts(&driver->requests[slot], slice, writes)) {
+            return &driver->requests[slot];
+        }
+    }
+    return NULL;
+}
+
+/* GRAD is being written until its buckets are announced. */
+static bool still_computing(const gs_driver *driver, gs_slice slice)
+{
+    return driver->in_backward && slice.vector == GS_GRAD && slice.length > 0 &&
+           slice.offset + slice.length > driver->buckets->offsets[driver->bucket_launched];
+}
+
+bool gs_driver_may_use(gs_driver *driver, const char *service, gs_slice slice, bool writes)
+{
+    if (slice.vector >= gs_driver_vector_count(driver) || slice.offset < 0 || slice.length < 0 ||
+        slice.length > driver->config.job->elements - slice.offset) {
+        gs_driver_broke(driver, GS_ECONTRACT, "%s: no such slice: vector %u, [%lld, +%lld)",
+                        service, slice.vector, (long long)slice.offset, (long long)slice.length);
+        return false;
+    }
+    if (writes && driver->in_backward && slice.vector == driver->plan.at && slice.length > 0) {
+        gs_driver_broke(driver, GS_ECONTRACT,
+                        "%s: vector %u is pinned until backward_done: the gradient is taken there",
+                        service, slice.vector);
+        return false;
+    }
+    if (still_computing(driver, slice)) {
+        gs_driver_broke(driver, GS_ECONTRACT,
+                        "%s: GRAD [%lld, +%lld) is not ready: use buckets that were announced",
+                        service, (long long)slice.offset, (long long)slice.length);
+        return false;
+    }
+    const request *holder = lent_to(driver, slice, writes);
+    if (holder != NULL) {
+        gs_driver_broke(driver, GS_ECONTRACT, "%s: vector %u [%lld, +%lld) is lent to request %llu",
+                        service, slice.vector, (long long)slice.offset, (long long)slice.length,
+                        (unsigned long long)holder->id);
+        return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- the table */
+
+uint32_t gs_driver_request_open(gs_driver *driver, const request *as)
+{
+    uint32_t slot = driver->free_first;
+    if (slot == GS_NO_SLOT) {
+        gs_driver_broke(driver, GS_ECONTRACT, "more than the declared %u requests are outstanding",
+                        driver->request_capacity);
+        return GS_NO_SLOT;
+    }
+    request *opened = &driver->requests[slot];
+    driver->free_first = opened->next;
+    *opened = *as;
+    opened->id = ++driver->ops_issued;
+    opened->next = GS_NO_SLOT;
+    if (as->kind == REQUEST_SEND) {
+        driver->sends_outstanding++;
+        driver->copies_outstanding += as->copied ? 1 : 0;
+    }
+    if (lends(opened)) {
+        uint32_t vector = as->slice.vector;
+        int64_t end = as->slice.offset + as->slice.length;
+        if (driver->lent_count[vector]++ == 0 || end > driver->lent_high[vector]) {
+            driver->lent_high[vector] = end;
+        }
+    }
+    return slot;
+}
+
+void gs_driver_request_close(gs_driver *driver, uint32_t slot)
+{
+    request *closed = &driver->requests[slot];
+    if (closed->kind == REQUEST_SEND) {
+        driver->sends_outstanding--;
+        driver->copies_outstanding -= closed->copied ? 1 : 0;
+    }
+    if (lends(closed)) {
+        driver->lent_count[closed->slice.vector]--;
+    }
+    closed->kind = REQUEST_FREE;
+    closed->next = driver->free_first;
+    driver->free_first = slot;
+}
+
+/* ---------------------------------------------------------------- point to point */
+
+static bool check_peer(gs_driver *driver, const char *service, gs_peer peer, bool may_be_any)
+{
+    uint32_t entities =
+        peer.role == GS_WORKER ? driver->config.job->ranks : driver->config.layout->servers;
+    if (peer.role >= GS_ROLE_COUNT ||
+        !(peer.index < entities || (may_be_any && peer.index == GS_ANY))) {
+        gs_driver_broke(driver, GS_ECONTRACT, "%s: no such peer: role %d, index %d", service,
+                        peer.role, peer.index);
+    } else if (!driver->config.layout->point_to_point) {
+        gs_driver_broke(driver, GS_ECONTRACT, "%s: the layout does not declare point_to_point",
+                        service);
+    }
+    return !driver->failed;
+}
+
+static gs_message message_to(const gs_driver *driver, gs_peer to, uint16_t tag, int64_t length,
+                             const int64_t meta[4])
+{
+    gs_message message = {.from = driver->config.self, .to = to, .tag = tag, .length = length};
+    if (meta != NULL) {
+        memcpy(message.meta, meta, sizeof message.meta);
+    }
+    return message;
+}
+
+gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const int64_t meta[4],
+              int flags)
+{
+    bool copy = (flags & GS_SEND_COPY) != 0;
+    if (!gs_driver_enter(world, "send") || !check_peer(world, "send", to, false) ||
+        !gs_driver_may_use(world, "send", data, false)) {
+        return 0;
+    }
+    uint32_t copies_max = world->config.layout->copies_max[world->config.self.role];
+    if (copy && world->copies_outstanding >= copies_max) {
+        gs_driver_broke(world, GS_ECONTRACT,
+                        "send: more than the declared %u copies are on their way", copies_max);
+        return 0;
+    }
+    uint32_t slot = gs_driver_request_open(
+        world,
+        &(request){.kind = REQUEST_SEND, .slice = data, .peer = to, .tag = tag, .copied = copy});
+    if (slot == GS_NO_SLOT) {
+        return 0;
+    }
+    gs_message message = message_to(world, to, tag, data.length, meta);
+    if (copy) {
+        world->config.calls->send_copy(world->config.host, &message, data, slot);
+    } else {
+        world->config.calls->send(world->config.host, &message, data, slot);
+    }
+    return world->requests[slot].id;
+}
+
+void gs_note(gs_world *world, gs_peer to, uint16_t tag, const int64_t meta[4])
+{
+    if (!gs_driver_enter(world, "note") || !check_peer(world, "note", to, false)) {
+        return;
+    }
+    gs_message message = message_to(world, to, tag, 0, meta);
+    message.is_note = true;
+    world->config.calls->note(world->config.host, &message);
+}
+
+static bool fits(gs_peer wanted, uint16_t wanted_tag, const gs_message *message)
+{
+    return wanted_tag == message->tag && wanted.role == message->from.role &&
+           (wanted.index == GS_ANY || wanted.index == message->from.index);
+}
+
+/* The message goes into the slice now; the hook learns of it in this or a later turn. */
+static bool land(gs_driver *driver, request *posted, const gs_message *message)
+{
+    if (posted->slice.length != message->length) {
+        gs_driver_broke(driver, GS_ECONTRACT,
+                        "recv: %lld elements came with tag %u where %lld were expected",
+                        (long long)message->length, message->tag, (long long)posted->slice.length);
+        return false;
+    }
+    if (message->data != NULL) {
+        driver->config.calls->take(driver->config.host, driver->config.self, posted->slice,
+                                   message->data);
+    }
+    posted->with.message = *message;
+    return true;
+}
+
+gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64_t cookie)
+{
+    if (!gs_driver_enter(world, "recv") || !check_peer(world, "recv", from, true) ||
+        !gs_driver_may_use(world, "recv", into, true)) {
+        return 0;
+    }
+    uint32_t slot = gs_driver_request_open(
+        world,
+        &(request){
+            .kind = REQUEST_RECV, .slice = into, .cookie = cookie, .peer = from, .tag = tag});
+    if (slot == GS_NO_SLOT) {
+        return 0;
+    }
+    request *posted = &world->requests[slot];
+    for (uint32_t i = 0; i < world->queued_count; i++) {
+        gs_message message = world->queued[i];
+        if (fits(from, tag, &message)) {
+            world->queued_count--;
+            memmove(&world->queued[i], &world->queued[i + 1],
+                    (world->queued_count - i) * sizeof *world->queued);
+            if (land(world, posted, &message)) {
+                world->config.calls->later(world->config.host, world->config.self, slot);
+            }
+            return posted->id;
+        }
+    }
+    if (world->posted_first == GS_NO_SLOT) {
+        world->posted_first = slot;
+    } else {
+        world->requests[world->posted_last].next = slot;
+    }
+    world->posted_last = slot;
+    return posted->id;
+}
+
+static void queue_message(gs_driver *driver, const gs_message *message)
+{
+    if (driver->queued_count == driver->queued_capacity) {
+        uint32_t capacity = driver->queued_capacity == 0 ? 8 : 2 * driver->queued_capacity;
+        gs_message *grown = GS_TAKE(driver->arena, gs_message, capacity);
+        if (grown == NULL) {
+            gs_driver_broke(driver, GS_ENOMEM, "no memory for a queue of %u messages", capacity);
+            return;
+        }
+        if (driver->queued_count > 0) {
+            memcpy(grown, driver->queued, driver->queued_count * sizeof *grown);
+        }
+        driver->queued = grown;
+        driver->queued_capacity = capacity;
+    }
+    driver->queued[driver->queued_count++] = *message;
+}
+
+void gs_driver_match(gs_driver *driver, const gs_message *message)
+{
+    uint32_t before = GS_NO_SLOT;
+    for (uint32_t slot = driver->posted_first; slot != GS_NO_SLOT;
+         slot = driver->requests[slot].next) {
+        request *posted = &driver->requests[slot];
+        if (fits(posted->peer, posted->tag, message)) {
+            if (before == GS_NO_SLOT) {
+                driver->posted_first = posted->next;
+            } else {
+                driver->requests[before].next = posted->next;
+            }
+            if (driver->posted_last == slot) {
+                driver->posted_last = before;
+            }
+            if (land(driver, posted, message)) {
+                gs_driver_matched(driver, slot);
+            }
+            return;
+        }
+        before = slot;
+    }
+    queue_message(driver, message);
+}
+
+/* ---------------------------------------------------------------- looks */
+
+static gs_status describe(const request *left, gs_error *out)
+{
+    switch (left->kind) {
+    case REQUEST_ALL_REDUCE:
+        return gs_fail(out, GS_EDEADLOCK, "all_reduce %llu (label %llu, communicator %u)",
+                       (unsigned long long)left->with.signature.sequence,
+                       (unsigned long long)left->cookie, left->with.signature.communicator);
+    case REQUEST_SEND:
+        return gs_fail(
+            out, GS_EDEADLOCK, "send %llu to %s %d with tag %u", (unsigned long long)left->id,
+            left->peer.role == GS_WORKER ? "worker" : "server", left->peer.index, left->tag);
+    case REQUEST_RECV:
+        if (left->peer.index == GS_ANY) {
+            return gs_fail(out, GS_EDEADLOCK, "recv %llu from any %s with tag %u",
+                           (unsigned long long)left->id,
+                           left->peer.role == GS_WORKER ? "worker" : "server", left->tag);
+        }
+        return gs_fail(
+            out, GS_EDEADLOCK, "recv %llu from %s %d with tag %u", (unsigned long long)left->id,
+            left->peer.role == GS_WORKER ? "worker" : "server", left->peer.index, left->tag);
+    case REQUEST_FREE:
+        break;
+    }
+    return gs_fail(out, GS_EDEADLOCK, "nothing");
+}
+
+static void put_text(char *out, size_t out_bytes, const gs_error *text)
+{
+    size_t length = strlen(text->text);
+    length = length < out_bytes ? length : out_bytes - 1;
+    memcpy(out, text->text, length);
+    out[length] = '\0';
+}
+
+bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
+{
+    gs_error text;
+    if (driver->queued_count > 0) {
+        const gs_message *message = &driver->queued[0];
+        (void)gs_fail(&text, GS_ECONTRACT, "a message of %s %d with tag %u was never received",
+                      message->from.role == GS_WORKER ? "worker" : "server", message->from.index,
+                      message->tag);
+        put_text(out, out_bytes, &text);
+        return true;
+    }
+    for (uint32_t slot = 0; slot < driver->request_capacity; slot++) {
+        const request *left = &driver->requests[slot];
+        /* Receives posted for the whole run may stay. */
+        if (left->kind == REQUEST_ALL_REDUCE || left->kind == REQUEST_SEND) {
+            (void)describe(left, &text);
+            put_text(out, out_bytes, &text);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gs_driver_waits_for(const gs_driver *driver, char *out, size_t out_bytes)
+{
+    const request *oldest = NULL;
+    for (uint32_t slot = 0; slot < driver->request_capacity; slot++) {
+        const request *left = &driver->requests[slot];
+        if (left->kind != REQUEST_FREE && (oldest == NULL || left->id < oldest->id)) {
+            oldest = left;
+        }
+    }
+    if (oldest == NULL && !driver->held) {
+        return false;
+    }
+    gs_error what = {.text = "a release of its strategy"};
+    if (oldest != NULL) {
+        (void)describe(oldest, &what);
+    }
+    gs_error on = {.text = ""};
+    if (oldest != NULL && oldest->kind == REQUEST_ALL_REDUCE) {
+        const line *of = &driver->lines[oldest->with.signature.communicator];
+        if (of->running && !of->native && !of->flushing && of->waits_for != GS_NO_SLOT) {
+            (void)gs_fail(&on, GS_EDEADLOCK, ", which waits for worker %u",
+                          driver->inboxes[of->waits_for].member);
+        }
+    }
+    gs_error text;
+    (void)gs_fail(&text, GS_EDEADLOCK, "%s %d, step %lld, waits for %.200s%.100s",
+                  driver->config.self.role == GS_WORKER ? "worker" : "server",
+                  driver->config.self.index, (long long)driver->steps_ended, what.text, on.text);
+    put_text(out, out_bytes, &text);
+    return true;
+}
