@@ -7,7 +7,6 @@
 #ifndef GS_TRACES_RECORD_H
 #define GS_TRACES_RECORD_H
 
-#include "base/arena.h"
 #include "base/status.h"
 #include "base/units.h"
 
@@ -45,7 +44,8 @@ typedef struct gs_record gs_record;
 gs_record *gs_record_create(uint32_t rank_count, bool keep_all_ranks);
 void gs_record_destroy(gs_record *record);
 
-/* Errors: GS_ENOMEM. Asserts that the parts add up. Steps of one rank come in order. */
+/* Errors: GS_ENOMEM; the record is as before then. Asserts that the parts add up, and that the
+ * steps of one rank come in ascending order, as curve rows do. */
 GS_MUST_USE gs_status gs_record_step(gs_record *record, const gs_step_row *row);
 GS_MUST_USE gs_status gs_record_curve(gs_record *record, const gs_curve_row *row);
 
@@ -57,6 +57,11 @@ gs_curve_row gs_record_curve_at(const gs_record *record, int64_t index);
 /* Sums over all steps of one rank; start_ns is that of its first step, step is how many there were.
  */
 gs_step_row gs_record_rank_total(const gs_record *record, uint32_t rank);
+uint32_t gs_record_rank_count(const gs_record *record);
+/* Steps that at least one rank has done, in order, and for each the mean duration over the ranks
+ * that did it; the same whether all ranks are kept or not. */
+int64_t gs_record_mean_count(const gs_record *record);
+double gs_record_mean_ns(const gs_record *record, int64_t index);
 
 /* Metrics of a run: name (with unit), value; in the order of metrics.def. */
 typedef struct gs_metric {
@@ -74,8 +79,7 @@ uint32_t gs_metric_find(const char *name);
 
 /* What only the host knows of a run. */
 typedef struct gs_run_facts {
-    uint32_t rank_count;
-    uint32_t node_count;
+    uint32_t nic_count;       /* NICs that nic_bytes_sent is the sum of; 0: not measured */
     int64_t samples_per_step; /* all ranks */
     gs_time_ns end_ns;        /* of the run */
     double target_accuracy;   /* 0: none */
@@ -83,9 +87,11 @@ typedef struct gs_run_facts {
     uint64_t events;          /* of the simulator */
 } gs_run_facts;
 
-/* values [gs_metric_count()], NAN where not reached or not measured; *out_censored: the target was
- * not reached, time_to_target is at least the value. Needs scratch from the arena. Errors:
- * GS_ENOMEM. */
+/* values [gs_metric_count()]: out, NAN where not reached or not measured. *out_censored: the target
+ * was not reached, and time_to_target_ns, which is the end of the run then, is a lower bound.
+ * Quantiles are exact and interpolate as type 7 of R does: with n sorted values x[0..n-1] and
+ * h = (n - 1) p, the value is x[floor h] + (h - floor h) (x[floor h + 1] - x[floor h]).
+ * Errors: GS_ENOMEM. */
 GS_MUST_USE gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts,
                                         double *values, bool *out_censored);
 

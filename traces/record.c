@@ -1,0 +1,275 @@
+#include "traces/record.h"
+
+#include "base/assert.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_MIN = 64 };
+
+/* One step added up over the ranks that have done it. */
+typedef struct step_sum {
+    gs_step_row row;
+    int64_t rank_count;
+} step_sum;
+
+/* Rows of every rank in order of arrival; put into order when they are read. Ranks may run far
+ * apart, so that keeping them sorted all the time would cost a move of many rows each time. */
+typedef struct rank_rows {
+    gs_step_row *rows;
+    int64_t count, capacity;
+    bool sorted;
+} rank_rows;
+
+struct gs_record {
+    uint32_t rank_count;
+    gs_step_row *totals; /* [rank_count]; step: how many */
+    int64_t *last_steps; /* [rank_count]; -1: none yet */
+    step_sum *sums;      /* ascending step */
+    int64_t sum_count, sum_capacity;
+    rank_rows *all; /* NULL: not kept */
+    gs_curve_row *curve;
+    int64_t curve_count, curve_capacity;
+};
+
+gs_record *gs_record_create(uint32_t rank_count, bool keep_all_ranks)
+{
+    GS_ASSERT(rank_count > 0);
+    gs_record *record = calloc(1, sizeof *record);
+    if (record == NULL) {
+        return NULL;
+    }
+    record->rank_count = rank_count;
+    record->totals = calloc(rank_count, sizeof *record->totals);
+    record->last_steps = calloc(rank_count, sizeof *record->last_steps);
+    record->all = keep_all_ranks ? calloc(1, sizeof *record->all) : NULL;
+    if (record->totals == NULL || record->last_steps == NULL ||
+        (keep_all_ranks && record->all == NULL)) {
+        gs_record_destroy(record);
+        return NULL;
+    }
+    for (uint32_t rank = 0; rank < rank_count; rank++) {
+        record->totals[rank].rank = (int32_t)rank;
+        record->last_steps[rank] = -1;
+    }
+    return record;
+}
+
+void gs_record_destroy(gs_record *record)
+{
+    if (record == NULL) {
+        return;
+    }
+    if (record->all != NULL) {
+        free(record->all->rows);
+    }
+    free(record->all);
+    free(record->totals);
+    free(record->last_steps);
+    free(record->sums);
+    free(record->curve);
+    free(record);
+}
+
+/* The array with room for one more item, moved if need be. NULL: no memory, nothing has changed. */
+static void *make_room(void *items, int64_t count, int64_t *capacity, size_t item_bytes)
+{
+    if (count < *capacity) {
+        return items;
+    }
+    int64_t grown = *capacity == 0 ? ROWS_MIN : *capacity * 2;
+    if ((uint64_t)grown > SIZE_MAX / item_bytes) {
+        return NULL;
+    }
+    void *moved = realloc(items, (size_t)grown * item_bytes);
+    if (moved != NULL) {
+        *capacity = grown;
+    }
+    return moved;
+}
+
+static bool make_room_for_sum(gs_record *record)
+{
+    void *sums =
+        make_room(record->sums, record->sum_count, &record->sum_capacity, sizeof *record->sums);
+    if (sums != NULL) {
+        record->sums = sums;
+    }
+    return sums != NULL;
+}
+
+static bool make_room_for_rank(rank_rows *all)
+{
+    void *rows = make_room(all->rows, all->count, &all->capacity, sizeof *all->rows);
+    if (rows != NULL) {
+        all->rows = rows;
+    }
+    return rows != NULL;
+}
+
+static void add_up(gs_step_row *sum, const gs_step_row *row)
+{
+    sum->duration_ns += row->duration_ns;
+    sum->compute_ns += row->compute_ns;
+    sum->comm_ns += row->comm_ns;
+    sum->exposed_comm_ns += row->exposed_comm_ns;
+    sum->wait_ns += row->wait_ns;
+    sum->input_ns += row->input_ns;
+    sum->overhead_ns += row->overhead_ns;
+    sum->bytes_sent += row->bytes_sent;
+}
+
+/* Index of the first sum whose step is not below `step`. Most rows belong to the newest step. */
+static int64_t sum_place(const gs_record *record, int64_t step)
+{
+    int64_t low = 0;
+    int64_t high = record->sum_count;
+    if (high > 0 && record->sums[high - 1].row.step <= step) {
+        low = record->sums[high - 1].row.step == step ? high - 1 : high;
+    }
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (record->sums[middle].row.step < step) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void add_to_sums(gs_record *record, const gs_step_row *row)
+{
+    int64_t place = sum_place(record, row->step);
+    step_sum *sum = &record->sums[place];
+    if (place == record->sum_count || sum->row.step != row->step) {
+        memmove(sum + 1, sum, (size_t)(record->sum_count - place) * sizeof *sum);
+        *sum = (step_sum){.row = {.step = row->step, .rank = GS_ALL_RANKS}};
+        sum->row.start_ns = row->start_ns;
+        record->sum_count++;
+    }
+    if (row->start_ns < sum->row.start_ns) {
+        sum->row.start_ns = row->start_ns;
+    }
+    add_up(&sum->row, row);
+    sum->rank_count++;
+}
+
+static void check_row(const gs_record *record, const gs_step_row *row)
+{
+    GS_ASSERT(row->rank >= 0);
+    GS_ASSERT((uint32_t)row->rank < record->rank_count);
+    GS_ASSERT(row->step > record->last_steps[row->rank]);
+    GS_ASSERT(row->compute_ns >= 0);
+    GS_ASSERT(row->comm_ns >= 0);
+    GS_ASSERT(row->exposed_comm_ns >= 0);
+    GS_ASSERT(row->wait_ns >= 0);
+    GS_ASSERT(row->input_ns >= 0);
+    GS_ASSERT(row->overhead_ns >= 0);
+    GS_ASSERT(row->bytes_sent >= 0);
+    GS_ASSERT(row->compute_ns + row->exposed_comm_ns + row->wait_ns + row->input_ns +
+                  row->overhead_ns ==
+              row->duration_ns);
+}
+
+gs_status gs_record_step(gs_record *record, const gs_step_row *row)
+{
+    check_row(record, row);
+    rank_rows *all = record->all;
+    if (!make_room_for_sum(record) || (all != NULL && !make_room_for_rank(all))) {
+        return GS_ENOMEM;
+    }
+    gs_step_row *total = &record->totals[row->rank];
+    if (total->step == 0) {
+        total->start_ns = row->start_ns;
+    }
+    total->step++;
+    add_up(total, row);
+    record->last_steps[row->rank] = row->step;
+    add_to_sums(record, row);
+    if (all != NULL) {
+        all->rows[all->count++] = *row;
+        all->sorted = false;
+    }
+    return GS_OK;
+}
+
+gs_status gs_record_curve(gs_record *record, const gs_curve_row *row)
+{
+    GS_ASSERT(record->curve_count == 0 || row->step > record->curve[record->curve_count - 1].step);
+    void *curve = make_room(record->curve, record->curve_count, &record->curve_capacity,
+                            sizeof *record->curve);
+    if (curve == NULL) {
+        return GS_ENOMEM;
+    }
+    record->curve = curve;
+    record->curve[record->curve_count++] = *row;
+    return GS_OK;
+}
+
+static int by_step_and_rank(const void *left, const void *right)
+{
+    const gs_step_row *a = left;
+    const gs_step_row *b = right;
+    if (a->step != b->step) {
+        return a->step < b->step ? -1 : 1;
+    }
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+int64_t gs_record_step_count(const gs_record *record)
+{
+    return record->all != NULL ? record->all->count : record->sum_count;
+}
+
+gs_step_row gs_record_step_at(const gs_record *record, int64_t index)
+{
+    GS_ASSERT(index >= 0);
+    GS_ASSERT(index < gs_record_step_count(record));
+    rank_rows *all = record->all;
+    if (all == NULL) {
+        return record->sums[index].row;
+    }
+    if (!all->sorted) {
+        qsort(all->rows, (size_t)all->count, sizeof *all->rows, by_step_and_rank);
+        all->sorted = true;
+    }
+    return all->rows[index];
+}
+
+int64_t gs_record_curve_count(const gs_record *record)
+{
+    return record->curve_count;
+}
+
+gs_curve_row gs_record_curve_at(const gs_record *record, int64_t index)
+{
+    GS_ASSERT(index >= 0);
+    GS_ASSERT(index < record->curve_count);
+    return record->curve[index];
+}
+
+gs_step_row gs_record_rank_total(const gs_record *record, uint32_t rank)
+{
+    GS_ASSERT(rank < record->rank_count);
+    return record->totals[rank];
+}
+
+uint32_t gs_record_rank_count(const gs_record *record)
+{
+    return record->rank_count;
+}
+
+int64_t gs_record_mean_count(const gs_record *record)
+{
+    return record->sum_count;
+}
+
+double gs_record_mean_ns(const gs_record *record, int64_t index)
+{
+    GS_ASSERT(index >= 0);
+    GS_ASSERT(index < record->sum_count);
+    const step_sum *sum = &record->sums[index];
+    return (double)sum->row.duration_ns / (double)sum->rank_count;
+}
