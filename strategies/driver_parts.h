@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "strategies/driver.h"
 
-enum { GS_NO_SLOT = UINT32_MAX };
+#define GS_NO_SLOT UINT32_MAX
 
 typedef enum request_kind {
     REQUEST_FREE,

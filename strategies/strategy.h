@@ -76,6 +76,7 @@ typedef struct gs_layout {
     uint32_t communicators;                  /* over all workers, numbered from 0 */
     bool point_to_point;                     /* uses send, recv or note */
     bool ordered; /* issues collectives in one order over all communicators, as NCCL wants */
+    const char *all_reduce; /* algorithm of its communicators: a name of collectives.def */
     gs_bucket_rule buckets;
     gs_cut cut;
 } gs_layout;

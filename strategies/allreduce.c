@@ -1,0 +1,208 @@
+/* Synchronous SGD as PyTorch's DistributedDataParallel does it: the mean gradient of all workers,
+ * bucket by bucket while the backward pass still runs, then one optimizer step that is the same on
+ * every worker. */
+#include "strategies/bucket.h"
+#include "strategies/world.h"
+
+typedef struct config {
+    int64_t bucket_bytes; /* or -1: "tensor", one bucket a unit */
+    int64_t first_bucket_bytes;
+    int64_t accumulation;
+    bool overlap;
+    int algorithm;
+} config;
+
+typedef struct state {
+    uint32_t pending; /* buckets of this step that are not reduced yet */
+    bool backward;    /* the gradient is being computed */
+    bool quiescing;
+} state;
+
+enum { COMMUNICATOR = 0, TENSOR = -1, AUTO = 0 };
+
+static const char *const bucket_words[] = {"tensor", NULL};
+static const char *const algorithms[] = {"auto", "naive", "ring", NULL};
+
+static const gs_field fields[] = {
+    {.name = "bucket",
+     .kind = GS_FIELD_BYTES_OR_CHOICE,
+     GS_FIELD_AT(config, bucket_bytes),
+     .default_text = "25MiB",
+     .minimum = 1,
+     .maximum = 0x1p40,
+     .choices = bucket_words,
+     .help = "a bucket closes once it holds this much gradient; tensor: one bucket a tensor"},
+    {.name = "first_bucket",
+     .kind = GS_FIELD_BYTES,
+     GS_FIELD_AT(config, first_bucket_bytes),
+     .default_text = "1MiB",
+     .minimum = 1,
+     .maximum = 0x1p40,
+     .help = "the same for the first bucket, small so that communication starts early"},
+    {.name = "accumulation",
+     .kind = GS_FIELD_INT,
+     GS_FIELD_AT(config, accumulation),
+     .default_text = "1",
+     .minimum = 1,
+     .maximum = 65536,
+     .help = "forward and backward passes per optimizer step; gradients travel with the last one"},
+    {.name = "overlap",
+     .kind = GS_FIELD_BOOL,
+     GS_FIELD_AT(config, overlap),
+     .default_text = "true",
+     .help = "reduce buckets while the backward pass runs; false: after it"},
+    {.name = "algorithm",
+     .kind = GS_FIELD_CHOICE,
+     GS_FIELD_AT(config, algorithm),
+     .default_text = "auto",
+     .choices = algorithms,
+     .help = "how the sum travels; auto: ring"},
+};
+
+static const gs_field_table table = {
+    .name = "allreduce",
+    .struct_bytes = sizeof(config),
+    .fields = fields,
+    .field_count = sizeof fields / sizeof *fields,
+};
+
+static gs_status layout(const void *settings, const gs_job *job, gs_layout *out, gs_error *err)
+{
+    const config *chosen = settings;
+    (void)err;
+    gs_bucket_rule rule = {.first_bytes = chosen->first_bucket_bytes,
+                           .cap_bytes = chosen->bucket_bytes == TENSOR ? 0 : chosen->bucket_bytes};
+    *out = (gs_layout){
+        .state_bytes = {[GS_WORKER] = sizeof(state)},
+        .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
+        .communicators = 1,
+        .ordered = true,
+        .all_reduce = chosen->algorithm == AUTO ? "ring" : algorithms[chosen->algorithm],
+        .buckets = rule,
+        .cut = GS_CUT_COMMON,
+    };
+    return GS_OK;
+}
+
+/* Mean over the ranks: whatever the algorithm, a sum of n parts takes 2 (n - 1) sends of a whole
+ * gradient. */
+static int64_t wire_bytes(const void *settings, const gs_job *job)
+{
+    (void)settings;
+    return 2 * (job->ranks - 1) * (job->elements * job->element_bytes) / job->ranks;
+}
+
+static void init(gs_world *world, void *memory)
+{
+    (void)world;
+    (void)memory;
+}
+
+static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
+{
+    const config *chosen = gs_world_config(world);
+    state *self = memory;
+    (void)event;
+    if (self->pending > 0) {
+        return (gs_plan){.go = false};
+    }
+    self->pending = gs_bucket_count(world);
+    self->backward = true;
+    return (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = (uint32_t)chosen->accumulation};
+}
+
+/* The mean is taken before the sum, as DDP does: a sum of n gradients could overflow in half
+ * precision. */
+static void reduce(gs_world *world, uint32_t bucket)
+{
+    gs_slice slice = gs_bucket_slice(world, bucket);
+    gs_vec(world, GS_VOP_scale, slice, slice, 1.0 / gs_world_job(world)->ranks);
+    (void)gs_all_reduce(world, COMMUNICATOR, slice, bucket);
+}
+
+static void finish_step(gs_world *world, state *self)
+{
+    if (self->backward || self->pending > 0) {
+        return;
+    }
+    gs_apply(world, GS_PARAM, GS_GRAD, 1.0, true);
+    if (self->quiescing) {
+        gs_drained(world);
+    } else {
+        gs_release(world);
+    }
+}
+
+static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
+{
+    const config *chosen = gs_world_config(world);
+    (void)memory;
+    if (chosen->overlap) {
+        reduce(world, event->bucket);
+    }
+}
+
+static void backward_done(gs_world *world, void *memory, const gs_event *event)
+{
+    const config *chosen = gs_world_config(world);
+    state *self = memory;
+    (void)event;
+    self->backward = false;
+    for (uint32_t bucket = 0; !chosen->overlap && bucket < gs_bucket_count(world); bucket++) {
+        reduce(world, bucket);
+    }
+    finish_step(world, self);
+}
+
+static void op_done(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    (void)event;
+    self->pending--;
+    finish_step(world, self);
+}
+
+static void quiesce(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    (void)event;
+    self->quiescing = true;
+    if (!self->backward && self->pending == 0) {
+        gs_drained(world);
+    }
+}
+
+/* Between steps there is nothing to keep: the weights are all of it. */
+static size_t export_state(const void *memory, void *out, size_t out_bytes)
+{
+    (void)memory;
+    (void)out;
+    (void)out_bytes;
+    return 0;
+}
+
+static void import_state(gs_world *world, void *memory, const void *in, size_t in_bytes)
+{
+    (void)in;
+    (void)in_bytes;
+    init(world, memory);
+}
+
+const gs_strategy gs_strategy_allreduce = {
+    .struct_bytes = sizeof(gs_strategy),
+    .name = "allreduce",
+    .summary = "synchronous SGD: mean gradient of all ranks by bucketed all-reduce, overlapped "
+               "with backward",
+    .source = "Li et al., PyTorch Distributed, VLDB 2020 (arXiv 2006.15704)",
+    .config = &table,
+    .layout = layout,
+    .wire_bytes = wire_bytes,
+    .init = init,
+    .step_begin = step_begin,
+    .bucket_ready = bucket_ready,
+    .backward_done = backward_done,
+    .op_done = op_done,
+    .quiesce = quiesce,
+    .export_state = export_state,
+    .import_state = import_state,
+};
