@@ -133,12 +133,15 @@ void gs_driver_import(gs_driver *driver, gs_time_ns at, const void *state, size_
 
 /* ---------------------------------------------------------------- steps */
 
-static void prepare_buckets(gs_driver *driver)
+static void open_step(gs_driver *driver, gs_plan plan)
 {
-    driver->buckets = driver->buckets_next;
     driver->bucket_launched = 0;
     memcpy(driver->bucket_units_left, driver->buckets->units_in_bucket,
            driver->buckets->bucket_count * sizeof *driver->bucket_units_left);
+    driver->held = false;
+    driver->in_backward = true;
+    driver->plan = plan;
+    driver->steps_begun++;
 }
 
 static bool check_plan(gs_driver *driver, const gs_plan *plan)
@@ -165,12 +168,15 @@ void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out)
     driver->wake_asked = false;
     swap_state(driver);
     uint64_t services_before = driver->services_called;
+    const gs_bucket_plan *buckets_before = driver->buckets;
+    driver->buckets = driver->buckets_next;
     gs_event event = {.at_ns = driver->now, .step = driver->steps_begun};
     driver->hooks_deep++;
     gs_plan plan = driver->config.strategy->step_begin(driver, driver->state, &event);
     driver->hooks_deep--;
     if (!plan.go) {
         driver->held = true;
+        driver->buckets = buckets_before;
         if (driver->services_called != services_before) {
             gs_driver_broke(driver, GS_ECONTRACT, "step_begin: a hold must not call services");
         }
@@ -179,11 +185,7 @@ void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out)
     if (driver->failed || !check_plan(driver, &plan)) {
         return;
     }
-    prepare_buckets(driver);
-    driver->held = false;
-    driver->in_backward = true;
-    driver->plan = plan;
-    driver->steps_begun++;
+    open_step(driver, plan);
     *out = plan;
 }
 
