@@ -15,6 +15,7 @@
 #include "strategies/strategy.h"
 #include "traces/curve.h"
 #include "traces/profile.h"
+#include "traces/rate_trace.h"
 
 enum { GS_NAME_BYTES = 64 };
 
@@ -28,19 +29,6 @@ typedef struct gs_node_group {
     int64_t vector_bandwidth_bps; /* of the device memory: what vector operations cost */
     double usd_per_hour;          /* per node; 0: not stated */
 } gs_node_group;
-
-/* A piecewise constant rate over time, as a factor of the link's own; repeats after the last point.
- */
-typedef struct gs_rate_point {
-    gs_time_ns at_ns; /* ascending from 0 */
-    double factor;    /* > 0 */
-} gs_rate_point;
-
-typedef struct gs_rate_trace {
-    const gs_rate_point *points; /* [point_count]; NULL: constant */
-    uint32_t point_count;
-    gs_time_ns period_ns; /* > last point; the trace starts again then */
-} gs_rate_trace;
 
 /* cluster.links.NAME: `nic` joins nodes, one a node and direction; `intra` joins the ranks of a
  * node, one a rank and direction. */

@@ -1,0 +1,157 @@
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "traces/layer_table.h"
+
+static gs_arena arena;
+static gs_layer_table table;
+static gs_error err;
+
+static void setup(void)
+{
+    gs_arena_init(&arena);
+    err = (gs_error){0};
+}
+
+static void teardown(void)
+{
+    gs_arena_fini(&arena);
+}
+
+TestSuite(layer_table, .init = setup, .fini = teardown);
+
+static gs_status read_text(const char *text)
+{
+    gs_json_at document;
+    cr_assert_eq(gs_json_parse(text, strlen(text), "t.json", &document, &err), GS_OK, "%s",
+                 err.text);
+    gs_status status = gs_layer_table_read(&document, &arena, &table, &err);
+    gs_json_free(document.value);
+    return status;
+}
+
+#define HEAD "{\"schema\":\"gradsync.layers/1\",\"name\":\"tiny\","
+
+Test(layer_table, measured_totals_are_split_by_flops_and_sum_up_exactly)
+{
+    /* FLOPs 10, 0, 20 in layers 0, 1, 2: backward 100 ns ends layer 2 at 20/30 of it, 66 ns, and
+     * layer 0 at 100 ns; layer 1 takes no time. */
+    cr_assert_eq(read_text(HEAD
+                           "\"times\":{\"forward\":\"40ns\",\"backward\":\"100ns\","
+                           "\"optimizer\":\"7ns\"},"
+                           "\"tensors\":["
+                           "{\"name\":\"a.w\",\"elements\":3,\"forward_flops\":10,\"layer\":0},"
+                           "{\"name\":\"a.b\",\"elements\":1,\"layer\":0},"
+                           "{\"name\":\"norm\",\"elements\":2,\"layer\":1},"
+                           "{\"name\":\"product\",\"elements\":0,\"forward_flops\":5,\"layer\":2},"
+                           "{\"name\":\"c.w\",\"elements\":5,\"forward_flops\":15,\"layer\":2}]}"),
+                 GS_OK, "%s", err.text);
+    gs_profile profile;
+    cr_assert_eq(gs_layer_table_profile(&table, &arena, &profile, &err), GS_OK);
+    cr_expect_eq(profile.unit_count, 4u, "work without parameters is no unit");
+    cr_expect_str_eq(profile.units[3].name, "c.w");
+    cr_expect_eq(profile.units[3].elements, 5);
+    cr_expect_eq(profile.element_bytes, 4);
+    static const gs_segment expected[] = {
+        {GS_SEGMENT_FORWARD, 0, 40}, {GS_SEGMENT_BACKWARD, 0, 66}, {GS_SEGMENT_GRADIENT, 3, 0},
+        {GS_SEGMENT_GRADIENT, 2, 0}, {GS_SEGMENT_BACKWARD, 0, 34}, {GS_SEGMENT_GRADIENT, 1, 0},
+        {GS_SEGMENT_GRADIENT, 0, 0}, {GS_SEGMENT_OPTIMIZER, 0, 7},
+    };
+    const gs_profile_step *step = &profile.ranks[0].steps[0];
+    cr_assert_eq(step->segment_count, sizeof expected / sizeof expected[0]);
+    for (uint32_t i = 0; i < step->segment_count; i++) {
+        cr_expect_eq(step->segments[i].kind, expected[i].kind, "segment %u", i);
+        cr_expect_eq(step->segments[i].index, expected[i].index, "segment %u", i);
+        cr_expect_eq(step->segments[i].duration_ns, expected[i].duration_ns, "segment %u", i);
+    }
+}
+
+Test(layer_table, a_device_rate_times_forward_once_and_backward_twice)
+{
+    /* 3 samples x 1000 FLOP at 1e12 FLOP/s: 3 ns forward, 6 ns backward. */
+    cr_assert_eq(read_text(HEAD
+                           "\"batch\":3,\"times\":{\"flops_per_s\":1e12},\"tensors\":["
+                           "{\"name\":\"a\",\"elements\":3,\"forward_flops\":1000,\"layer\":0}]}"),
+                 GS_OK, "%s", err.text);
+    gs_profile profile;
+    cr_assert_eq(gs_layer_table_profile(&table, &arena, &profile, &err), GS_OK);
+    const gs_profile_step *step = &profile.ranks[0].steps[0];
+    cr_assert_eq(step->segment_count, 3u);
+    cr_expect_eq(step->segments[0].duration_ns, 3);
+    cr_expect_eq(step->segments[1].duration_ns, 6);
+    cr_expect_eq(step->segments[2].kind, GS_SEGMENT_GRADIENT);
+}
+
+Test(layer_table, a_rate_that_makes_a_step_last_over_an_hour_is_refused)
+{
+    cr_assert_eq(read_text(HEAD
+                           "\"batch\":3,\"times\":{\"flops_per_s\":1e-3},\"tensors\":["
+                           "{\"name\":\"a\",\"elements\":3,\"forward_flops\":1000,\"layer\":0}]}"),
+                 GS_OK);
+    gs_profile profile;
+    cr_expect_eq(gs_layer_table_profile(&table, &arena, &profile, &err), GS_EINVAL);
+    cr_expect_str_eq(err.text, "tiny: a forward pass of 3e+03 FLOP takes over an hour at 0.001 "
+                               "FLOP/s; raise flops_per_s or lower the batch");
+}
+
+static void expect_refusal(const char *text, const char *message)
+{
+    cr_expect_eq(read_text(text), GS_EINVAL, "%s", message);
+    cr_expect_str_eq(err.text, message);
+}
+
+#define ROW "{\"name\":\"a\",\"elements\":3,\"layer\":1}"
+
+Test(layer_table, what_is_wrong_is_named_with_its_place)
+{
+    expect_refusal(HEAD "\"tensors\":[" ROW "]}",
+                   "t.json: \"times\" is missing; say what forward and backward take");
+    expect_refusal(HEAD "\"times\":{},\"tensors\":[" ROW "]}",
+                   "t.json: times: says no time at all; give forward, backward and optimizer as "
+                   "measured, or flops_per_s and batch");
+    expect_refusal(HEAD "\"batch\":1,\"times\":{\"forward\":\"1ms\",\"flops_per_s\":1},"
+                        "\"tensors\":[" ROW "]}",
+                   "t.json: times: says both durations and flops_per_s; give forward, backward "
+                   "and optimizer as measured, or flops_per_s and batch");
+    expect_refusal(HEAD "\"times\":{\"flops_per_s\":1},\"tensors\":[" ROW "]}",
+                   "t.json: times: flops_per_s needs the batch it is for; add \"batch\" beside "
+                   "times");
+    expect_refusal(HEAD "\"times\":{\"forward\":\"1ms\"}}",
+                   "t.json: \"tensors\" is missing; list the tensors in forward order");
+    expect_refusal(HEAD "\"times\":{\"forward\":\"1ms\"},\"tensors\":[]}",
+                   "t.json: tensors: must be a list of 1 to 1000000 tensors");
+    expect_refusal(HEAD "\"times\":{\"forward\":\"1ms\"},\"tensors\":[" ROW ","
+                        "{\"name\":\"b\",\"elements\":3,\"layer\":0}]}",
+                   "t.json: tensors[1]: layer 0 comes after layer 1; list tensors in forward "
+                   "order");
+    expect_refusal(HEAD "\"times\":{\"forward\":\"1ms\"},\"tensors\":["
+                        "{\"name\":\"b\",\"elements\":0,\"layer\":0}]}",
+                   "t.json: tensors[0]: has neither elements nor forward_flops; remove it");
+    expect_refusal(HEAD "\"times\":{\"forward\":\"1ms\"},\"tensors\":["
+                        "{\"name\":\"b\",\"elements\":0,\"forward_flops\":1,\"layer\":0}]}",
+                   "t.json: tensors: hold 0 elements together; 1 to 10000000000000 may be");
+    expect_refusal(HEAD "\"times\":{\"fwd\":\"1ms\"},\"tensors\":[" ROW "]}",
+                   "t.json: times: unknown key \"fwd\"; known are forward, backward, optimizer, "
+                   "flops_per_s, source");
+}
+
+Test(layer_table, running_out_of_memory_is_reported_at_every_request)
+{
+    static const char text[] = HEAD "\"times\":{\"forward\":\"1ms\"},\"tensors\":[" ROW "]}";
+    int64_t allowed = 0;
+    for (;; allowed++) {
+        gs_arena_fini(&arena);
+        arena.fail_after = allowed;
+        gs_profile profile;
+        gs_status status = read_text(text);
+        if (status == GS_OK) {
+            status = gs_layer_table_profile(&table, &arena, &profile, &err);
+        }
+        if (status == GS_OK) {
+            break;
+        }
+        cr_assert_eq(status, GS_ENOMEM);
+    }
+    cr_expect_eq(allowed, 9, "name, source, rows, one row's name and five of the profile");
+}

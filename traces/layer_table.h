@@ -1,0 +1,50 @@
+/* Layer tables ("gradsync.layers/1"): the tensors of a model in forward order, their work, and what
+ * times them; turned into a profile of one step that all ranks play.
+ *
+ * Times come from measured totals of a step, split over the layers in proportion to their FLOPs, or
+ * from a device rate: FLOPs a sample x batch / rate, and twice that backward (a gradient for the
+ * inputs and one for the weights). What has no FLOPs in the table takes no time of its own: its
+ * time is in the measured totals. Owner of everything: the arena of the reader. */
+#ifndef GS_TRACES_LAYER_TABLE_H
+#define GS_TRACES_LAYER_TABLE_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "traces/profile.h"
+
+#include <stdint.h>
+
+enum { GS_LAYER_ROWS_MAX = 1000000 };
+
+/* One tensor, or work without parameters of its own (elements 0). */
+typedef struct gs_layer_row {
+    const char *name;
+    int64_t elements;
+    double forward_flops; /* of one sample; a multiply-add counts as two */
+    int64_t layer;        /* rows of one layer follow each other: weight and bias */
+} gs_layer_row;
+
+typedef struct gs_layer_table {
+    const char *name;
+    const char *source;
+    const gs_layer_row *rows; /* [row_count], forward order */
+    uint32_t row_count;
+    int32_t element_bytes;
+    int64_t batch;      /* samples of the timed step; 0: the source does not say */
+    double flops_per_s; /* 0: the totals below are measured */
+    gs_time_ns forward_ns, backward_ns, optimizer_ns;
+} gs_layer_table;
+
+/* Reads a document. Errors: GS_EINVAL with file, key, value and what is allowed; GS_ENOMEM. */
+GS_MUST_USE gs_status gs_layer_table_read(const gs_json_at *document, gs_arena *arena,
+                                          gs_layer_table *out, gs_error *err);
+
+/* One rank, one step: forward, then layer by layer from the last one backward time and the layer's
+ * gradients, then the optimizer. Durations sum up to the totals exactly. Errors: GS_EINVAL (times
+ * that do not fit), GS_ENOMEM. */
+GS_MUST_USE gs_status gs_layer_table_profile(const gs_layer_table *table, gs_arena *arena,
+                                             gs_profile *out, gs_error *err);
+
+#endif
