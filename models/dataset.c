@@ -179,8 +179,7 @@ static gs_status read_text(const char *file, gs_arena *arena, const char **out_t
     FILE *stream = fopen(file, "rb");
     if (stream == NULL) {
         return gs_fail(err, GS_ENOTFOUND,
-                       "%s: cannot be opened; bundled data lies in models/data beside the program",
-                       file);
+                       "%s: cannot be opened; the data directory holds models/data", file);
     }
     gs_status status = GS_OK;
     long bytes = fseek(stream, 0, SEEK_END) == 0 ? ftell(stream) : -1;
@@ -207,7 +206,8 @@ gs_status gs_dataset_read(size_t index, const char *data_dir, gs_arena *arena, g
 {
     GS_ASSERT(index + 1 < sizeof gs_dataset_names / sizeof gs_dataset_names[0]);
     char file[PATH_BYTES];
-    int used = snprintf(file, sizeof file, "%s/%s.csv", data_dir, gs_dataset_names[index]);
+    int used =
+        snprintf(file, sizeof file, "%s/models/data/%s.csv", data_dir, gs_dataset_names[index]);
     if (used < 0 || (size_t)used >= sizeof file) {
         return gs_fail(err, GS_ELIMIT, "%.80s...: path of the data directory is too long",
                        data_dir);

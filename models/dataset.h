@@ -25,9 +25,9 @@ typedef struct gs_dataset {
 /* The names a scenario may use, NULL at the end. */
 extern const char *const gs_dataset_names[];
 
-/* Reads data set gs_dataset_names[index] from the directory of the bundled data. Errors:
- * GS_ENOTFOUND (names the file), GS_EIO, GS_ELIMIT (over GS_DATASET_BYTES_MAX), those of
- * gs_digits_parse. Owner of all arrays: the arena. */
+/* Reads data set gs_dataset_names[index] from data_dir/models/data. Errors: GS_ENOTFOUND (names the
+ * file), GS_EIO, GS_ELIMIT (over GS_DATASET_BYTES_MAX), those of gs_digits_parse. Owner of all
+ * arrays: the arena. */
 GS_MUST_USE gs_status gs_dataset_read(size_t index, const char *data_dir, gs_arena *arena,
                                       gs_dataset *out, gs_error *err);
 

@@ -22,9 +22,9 @@
 typedef struct gs_task gs_task;
 typedef struct gs_task_workspace gs_task_workspace;
 
-/* Reads the data from data_dir. seed decides the starting parameters and the order of samples, each
- * by a stream of its own. Errors: those of gs_dataset_read and of the model's describe, GS_ENOMEM.
- * Owner: the arena; there is nothing to destroy. */
+/* Reads the data from data_dir/models/data. seed decides the starting parameters and the order of
+ * samples, each by a stream of its own. Errors: those of gs_dataset_read and of the model's
+ * describe, GS_ENOMEM. Owner: the arena; there is nothing to destroy. */
 GS_MUST_USE gs_status gs_task_create(const gs_task_config *config, const char *data_dir,
                                      uint64_t seed, gs_arena *arena, gs_task **out, gs_error *err);
 

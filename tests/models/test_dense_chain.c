@@ -1,0 +1,116 @@
+#include <criterion/criterion.h>
+
+#include "models/dense_chain.h"
+
+#include <math.h>
+#include <string.h>
+
+Test(dense_chain, the_layer_table_counts_parameters_and_flops)
+{
+    gs_int_list hidden = {.count = 2, .values = {128, 32}};
+    gs_model_shape shape;
+    gs_error err;
+    cr_assert_eq(gs_dense_chain_describe(&hidden, 64, 10, &shape, &err), GS_OK);
+    cr_expect_eq(shape.layer_count, 3);
+    cr_expect_str_eq(shape.layers[0].name, "dense0");
+    cr_expect_str_eq(shape.layers[2].name, "dense2");
+    /* 64 128 + 128 = 8320; 128 32 + 32 = 4128; 32 10 + 10 = 330 */
+    cr_expect_eq(shape.layers[0].parameter_count, 8320);
+    cr_expect_eq(shape.layers[1].parameter_count, 4128);
+    cr_expect_eq(shape.layers[2].parameter_count, 330);
+    cr_expect_eq(shape.parameter_count, 12778);
+    /* a multiply-add per weight and an addition per bias: 2 64 128 + 128 */
+    cr_expect_eq(shape.layers[0].forward_flops, 16512);
+    cr_expect_eq(shape.layers[2].forward_flops, 650);
+}
+
+Test(dense_chain, more_parameters_than_a_vector_may_have_are_refused)
+{
+    gs_int_list hidden = {.count = 3, .values = {1024, 65536, 65536}};
+    gs_model_shape shape;
+    gs_error err;
+    /* dense1: 1025 65536 = 67 million is fine; dense2: 65537 65536 = 4.3e9 is not */
+    cr_assert_eq(gs_dense_chain_describe(&hidden, 64, 10, &shape, &err), GS_ELIMIT);
+    cr_expect_str_eq(err.text, "model has more than 1073741824 parameters from layer 2 on "
+                               "(65536 x 65536); use smaller widths in hidden");
+}
+
+Test(dense_chain, weights_start_within_their_bound_and_biases_at_zero)
+{
+    gs_int_list hidden = {.count = 1, .values = {50}};
+    gs_model_shape shape;
+    gs_error err;
+    cr_assert_eq(gs_dense_chain_describe(&hidden, 46, 10, &shape, &err), GS_OK);
+    static float parameters[46 * 50 + 50 + 50 * 10 + 10];
+    cr_assert_eq(shape.parameter_count, (int64_t)(sizeof parameters / sizeof parameters[0]));
+    gs_dense_chain_init(&shape, 5, parameters);
+    /* sqrt(6 / (46 + 50)) = 1/4. The mean of 2300 uniform values in +-1/4 has a standard deviation
+     * of 1/4 / sqrt(3) / sqrt(2300) = 0.0030, their variance is 1/48 within 2 % or so. */
+    double sum = 0;
+    double squares = 0;
+    for (int i = 0; i < 46 * 50; i++) {
+        cr_assert(fabsf(parameters[i]) <= 0.25F);
+        sum += (double)parameters[i];
+        squares += (double)parameters[i] * (double)parameters[i];
+    }
+    cr_expect_lt(fabs(sum / 2300), 0.015);
+    cr_expect_float_eq(squares / 2300, 1.0 / 48, 0.002);
+    for (int i = 46 * 50; i < 46 * 50 + 50; i++) {
+        cr_assert(parameters[i] == 0.0F);
+    }
+    for (size_t i = sizeof parameters / sizeof parameters[0] - 10;
+         i < sizeof parameters / sizeof parameters[0]; i++) {
+        cr_assert(parameters[i] == 0.0F);
+    }
+}
+
+/* Two inputs, two hidden, two classes. W1 = [1 2; -1 1], b1 = [0 1]; W2 = [1 0; 0 1], b2 = [0 0].
+ * For x = (1, 1): z = (3, 1), both open; outputs (3, 1), label 1: loss = ln(1 + e^2). The softmax
+ * is (s, 1 - s) with s = 1 / (1 + e^-2), so delta2 = (s, -s); dW2 = delta2 (3, 1); delta1 = W2^T
+ * delta2 = (s, -s); dW1 = delta1 (1, 1). Then x = (-4, 1): z = (-2, 6), the first gate is shut. */
+Test(dense_chain, two_layers_worked_by_hand)
+{
+    gs_int_list hidden = {.count = 1, .values = {2}};
+    gs_model_shape shape;
+    gs_error err;
+    cr_assert_eq(gs_dense_chain_describe(&hidden, 2, 2, &shape, &err), GS_OK);
+    const float parameters[12] = {1, 2, -1, 1, 0, 1, 1, 0, 0, 1, 0, 0};
+    float workspace[64];
+    cr_assert_leq(gs_dense_chain_workspace_bytes(&shape, 1), sizeof workspace);
+    float gradient[12];
+    const float inputs[2] = {1, 1};
+    const uint8_t label = 1;
+    gs_model_pass pass = {
+        .parameters = parameters, .batch = {inputs, &label, 1}, .workspace = workspace};
+    double loss = gs_dense_chain_gradient(&shape, &pass, gradient);
+    cr_expect_float_eq(loss, log(1 + exp(2)), 1e-12);
+    double s = 1 / (1 + exp(-2));
+    const double wanted[12] = {s, s, -s, -s, s, -s, 3 * s, s, -3 * s, -s, s, -s};
+    for (int i = 0; i < 12; i++) {
+        cr_expect_float_eq((double)gradient[i], wanted[i], 3e-7, "%d: %g", i, (double)gradient[i]);
+    }
+    const float shut[2] = {-4, 1};
+    pass.batch.inputs = shut;
+    gs_dense_chain_gradient(&shape, &pass, gradient);
+    cr_expect(gradient[0] == 0.0F && gradient[1] == 0.0F && gradient[4] == 0.0F);
+    cr_expect(gradient[2] != 0.0F && gradient[3] != 0.0F && gradient[5] != 0.0F);
+}
+
+Test(dense_chain, a_chain_without_hidden_layers_is_softmax_regression)
+{
+    const gs_model *mlp = gs_model_find("mlp");
+    const gs_model *softmax = gs_model_find("softmax");
+    const gs_int_list none = {.count = 0}; /* the whole config of an mlp */
+    gs_model_shape a;
+    gs_model_shape b;
+    gs_error err;
+    cr_assert_eq(mlp->describe(&none, 6, 3, &a, &err), GS_OK);
+    cr_assert_eq(softmax->describe(NULL, 6, 3, &b, &err), GS_OK);
+    cr_expect_eq(a.layer_count, 1);
+    cr_expect_eq(a.parameter_count, b.parameter_count);
+    float of_mlp[21];
+    float of_softmax[21];
+    mlp->init(&a, 9, of_mlp);
+    softmax->init(&b, 9, of_softmax);
+    cr_expect(memcmp(of_mlp, of_softmax, sizeof of_mlp) == 0);
+}
