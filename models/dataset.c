@@ -172,7 +172,27 @@ gs_status gs_digits_parse(const char *text, size_t length, const char *file, gs_
     return GS_OK;
 }
 
-/* The whole file in memory of the arena. */
+/* All of an open file in memory of the arena. */
+static gs_status read_stream(FILE *stream, const char *file, gs_arena *arena, const char **out_text,
+                             size_t *out_length, gs_error *err)
+{
+    long bytes = fseek(stream, 0, SEEK_END) == 0 ? ftell(stream) : -1;
+    if (bytes > GS_DATASET_BYTES_MAX) {
+        return gs_fail(err, GS_ELIMIT, "%s: larger than %d bytes", file, (int)GS_DATASET_BYTES_MAX);
+    }
+    size_t length = bytes > 0 ? (size_t)bytes : 0;
+    char *text = gs_arena_take(arena, length, 1);
+    if (text == NULL) {
+        return no_memory(file, err);
+    }
+    if (bytes < 0 || fseek(stream, 0, SEEK_SET) != 0 || fread(text, 1, length, stream) != length) {
+        return gs_fail(err, GS_EIO, "%s: cannot be read", file);
+    }
+    *out_text = text;
+    *out_length = length;
+    return GS_OK;
+}
+
 static gs_status read_text(const char *file, gs_arena *arena, const char **out_text,
                            size_t *out_length, gs_error *err)
 {
@@ -181,22 +201,7 @@ static gs_status read_text(const char *file, gs_arena *arena, const char **out_t
         return gs_fail(err, GS_ENOTFOUND,
                        "%s: cannot be opened; the data directory holds models/data", file);
     }
-    gs_status status = GS_OK;
-    long bytes = fseek(stream, 0, SEEK_END) == 0 ? ftell(stream) : -1;
-    char *text = NULL;
-    if (bytes < 0 || fseek(stream, 0, SEEK_SET) != 0) {
-        status = gs_fail(err, GS_EIO, "%s: cannot be read", file);
-    } else if (bytes > GS_DATASET_BYTES_MAX) {
-        status =
-            gs_fail(err, GS_ELIMIT, "%s: larger than %d bytes", file, (int)GS_DATASET_BYTES_MAX);
-    } else if ((text = gs_arena_take(arena, (size_t)bytes, 1)) == NULL) {
-        status = no_memory(file, err);
-    } else if (fread(text, 1, (size_t)bytes, stream) != (size_t)bytes) {
-        status = gs_fail(err, GS_EIO, "%s: cannot be read", file);
-    } else {
-        *out_text = text;
-        *out_length = (size_t)bytes;
-    }
+    gs_status status = read_stream(stream, file, arena, out_text, out_length, err);
     fclose(stream);
     return status;
 }

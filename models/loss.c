@@ -17,8 +17,8 @@ static int64_t largest(const float *outputs, int64_t class_count)
 /* log(sum_j exp(z_j - top)); in double, because it is subtracted from numbers of its own size. */
 static double log_sum(const float *outputs, int64_t class_count, double top)
 {
-    double sum = 0.0;
-    for (int64_t j = 0; j < class_count; j++) {
+    double sum = exp((double)outputs[0] - top);
+    for (int64_t j = 1; j < class_count; j++) {
         sum += exp((double)outputs[j] - top);
     }
     return log(sum);
