@@ -127,12 +127,12 @@ static void put_in_rung(gs_event_queue *queue, rung *r, gs_queued_event event)
     r->event_count++;
 }
 
-/* A new finest rung over [start, start + span], with about a bucket for each of event_count. */
+/* A new finest rung over [start, start + span], with one or two buckets per event. */
 static rung *add_rung(gs_event_queue *queue, uint64_t start, uint64_t span, size_t event_count)
 {
     GS_ASSERT(queue->rung_count < RUNG_MAX);
     rung *r = &queue->rungs[queue->rung_count++];
-    uint64_t bucket_max = event_count < BUCKET_MAX ? event_count : BUCKET_MAX;
+    uint64_t bucket_max = 2 * event_count < BUCKET_MAX ? 2 * event_count : BUCKET_MAX;
     r->shift = 0;
     while (span >> r->shift >= bucket_max) {
         r->shift++;

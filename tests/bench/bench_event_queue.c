@@ -106,7 +106,7 @@ static double hold_heap(size_t pending, law kind)
 
 static void measure(const char *name, double (*hold)(size_t, law), size_t pending, law kind)
 {
-    double best = INFINITY;
+    double best = HUGE_VAL;
     for (int round = 0; round < ROUNDS; round++) {
         best = fmin(best, hold(pending, kind));
     }

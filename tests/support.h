@@ -1,0 +1,21 @@
+/* What every test may need: the shared real-world data, and files that vanish with the test. */
+#ifndef GS_TESTS_SUPPORT_H
+#define GS_TESTS_SUPPORT_H
+
+#include <stddef.h>
+
+enum { TEST_PATH_BYTES = 1024 };
+
+/* Path of a file or folder under the shared data: $GRADSYNC_TEST_DATA, by default ../shared beside
+ * the source tree. Where it is not there, says so on standard error and skips the calling test.
+ * Owner: static storage; the next call overwrites it. */
+const char *test_data_path(const char *relative);
+
+/* Writes length bytes into a new file and its name into path; the file is removed when the test's
+ * process ends. Fails the calling test where it cannot. */
+void test_temp_file(char path[TEST_PATH_BYTES], const void *bytes, size_t length);
+
+/* The same name rules for a file that the code under test is to create. */
+void test_temp_path(char path[TEST_PATH_BYTES]);
+
+#endif
