@@ -1,0 +1,57 @@
+/* Where a rank's time goes: its timeline cut into parts that add up to the step, to the ns.
+ *
+ * The worker says when kernels ran and when it waited for input; what lies between is a gap. A gap
+ * is cut by what was under way: a kernel of the stream (the optimizer) counts as compute; else,
+ * where an op was under way whose last member had started, it is exposed communication; else, where
+ * an op waits for a member, it is wait; else overhead. Every boundary is a time stamp; no part is a
+ * remainder. */
+#ifndef GS_SIM_SIM_ACCOUNT_H
+#define GS_SIM_SIM_ACCOUNT_H
+
+#include "base/arena.h"
+#include "sim/sim_ops.h"
+#include "traces/record.h"
+
+typedef enum gs_span_kind { GS_SPAN_OP, GS_SPAN_KERNEL, GS_SPAN_VECTOR } gs_span_kind;
+
+/* Something under way on one rank besides its own compute. */
+typedef struct gs_span {
+    gs_span_kind kind;
+    bool open; /* an op that has not ended here */
+    uint32_t
+        communicator; /* of an open op, and its number: when its last member starts is looked up */
+    uint64_t sequence;
+    gs_time_ns from_ns, to_ns;
+    gs_time_ns last_start_ns; /* of an op's members, once it has ended */
+} gs_span;
+
+typedef struct gs_sim_account {
+    gs_step_row row;      /* of the step under way */
+    gs_time_ns marked_ns; /* up to here every ns has its part */
+    gs_span *spans;       /* that end after marked_ns, by from_ns */
+    uint32_t span_count, span_capacity;
+    const gs_sim_ops *ops;
+    gs_arena *arena;
+    bool out_of_memory;
+} gs_sim_account;
+
+/* Takes memory with the first span. */
+void gs_sim_account_init(gs_sim_account *account, int32_t rank, const gs_sim_ops *ops,
+                         gs_arena *arena);
+
+/* A step begins at `at`; the time before the first one belongs to nobody. */
+void gs_sim_account_begin(gs_sim_account *account, int64_t step, gs_time_ns at);
+/* An op starts here, and ends. */
+void gs_sim_account_op_start(gs_sim_account *account, uint32_t communicator, uint64_t sequence,
+                             gs_time_ns at);
+void gs_sim_account_op_end(gs_sim_account *account, uint32_t communicator, uint64_t sequence,
+                           gs_time_ns last_start_ns, gs_time_ns at);
+/* Anything else that is known whole, before the time it covers is marked. */
+void gs_sim_account_span(gs_sim_account *account, gs_span span);
+/* [marked, from) was a gap; [from, to) was compute, or waiting for input. */
+void gs_sim_account_compute(gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to_ns);
+void gs_sim_account_input(gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to_ns);
+/* The step ends at `at`; [marked, at) was a gap. Asserts that the parts add up. */
+gs_step_row gs_sim_account_end(gs_sim_account *account, gs_time_ns at);
+
+#endif

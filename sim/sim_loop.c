@@ -1,0 +1,48 @@
+#include "sim/sim_loop.h"
+
+#include "base/assert.h"
+#include "base/rng.h"
+
+bool gs_sim_loop_init(gs_sim_loop *loop, uint64_t seed, bool shuffle_ties)
+{
+    *loop = (gs_sim_loop){.seed = seed, .shuffle_ties = shuffle_ties};
+    loop->queue = gs_event_queue_create();
+    return loop->queue != NULL;
+}
+
+void gs_sim_loop_fini(gs_sim_loop *loop)
+{
+    gs_event_queue_destroy(loop->queue);
+    loop->queue = NULL;
+}
+
+uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, uint32_t index)
+{
+    GS_ASSERT(at >= loop->now && index < UINT32_C(1) << GS_SIM_INDEX_BITS);
+    uint64_t order = ++loop->sequence;
+    GS_ASSERT(order < UINT64_C(1) << (64 - GS_SIM_PAYLOAD_BITS));
+    if (loop->shuffle_ties) {
+        gs_rng_key key = {loop->seed, GS_RNG_TIES, 0};
+        order = gs_rng_bits(key, loop->sequence, 0) >> GS_SIM_PAYLOAD_BITS;
+    }
+    uint64_t handle = order << GS_SIM_PAYLOAD_BITS | (uint64_t)kind << GS_SIM_INDEX_BITS | index;
+    if (gs_event_queue_push(loop->queue, (gs_queued_event){at, handle}) != GS_OK) {
+        loop->out_of_memory = true;
+    }
+    return handle;
+}
+
+bool gs_sim_loop_next(gs_sim_loop *loop, gs_sim_event *out)
+{
+    gs_queued_event next;
+    if (loop->out_of_memory || !gs_event_queue_pop(loop->queue, &next)) {
+        return false;
+    }
+    loop->now = next.time;
+    loop->handled++;
+    out->handle = next.key;
+    out->index = (uint32_t)next.key & ((UINT32_C(1) << GS_SIM_INDEX_BITS) - 1);
+    out->kind = (gs_sim_event_kind)(next.key >> GS_SIM_INDEX_BITS &
+                                    ((1U << (GS_SIM_PAYLOAD_BITS - GS_SIM_INDEX_BITS)) - 1));
+    return true;
+}

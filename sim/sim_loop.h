@@ -1,0 +1,61 @@
+/* The clock of a simulated run and its pending events.
+ *
+ * Events order by (time, tie value, sequence): without shuffling the tie value is 0 and events of
+ * one time come in the order in which they were asked for; with it ties are random, from the
+ * engine's own stream, which exposes an order that nobody promised. An event is a kind and the
+ * index of what it is about; an event that may be withdrawn is compared with the handle its object
+ * keeps. */
+#ifndef GS_SIM_SIM_LOOP_H
+#define GS_SIM_SIM_LOOP_H
+
+#include "base/event_queue.h"
+#include "sim/tick.h"
+
+#include <stdbool.h>
+
+typedef enum gs_sim_event_kind {
+    GS_SIM_PART,    /* a part or message arrives at the end of channel `index` */
+    GS_SIM_CHANNEL, /* channel `index`: its flow ends, or may begin */
+    GS_SIM_WORKER,  /* worker `index` goes on */
+    GS_SIM_CALL,    /* call `index` is due: a completion for a driver */
+    GS_SIM_NOTE,    /* part `index` is a note that arrives */
+    GS_SIM_LINK,    /* the capacity of link `index` changes */
+    GS_SIM_KIND_COUNT
+} gs_sim_event_kind;
+
+enum { GS_SIM_INDEX_BITS = 21, GS_SIM_PAYLOAD_BITS = 24 };
+
+typedef struct gs_sim_event {
+    gs_sim_event_kind kind;
+    uint32_t index;
+    uint64_t handle;
+} gs_sim_event;
+
+typedef struct gs_sim_loop {
+    gs_event_queue *queue;
+    gs_tick now;
+    uint64_t sequence; /* events asked for */
+    uint64_t handled;
+    uint64_t seed;
+    bool shuffle_ties;
+    bool out_of_memory;
+} gs_sim_loop;
+
+/* false: no memory. */
+bool gs_sim_loop_init(gs_sim_loop *loop, uint64_t seed, bool shuffle_ties);
+void gs_sim_loop_fini(gs_sim_loop *loop);
+
+/* Asks for an event at a time that is not in the past; returns its handle, never 0. Without memory
+ * the loop notes that and ends. */
+uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, uint32_t index);
+
+/* The next event; the clock moves to it. false: none left, or no memory. */
+bool gs_sim_loop_next(gs_sim_loop *loop, gs_sim_event *out);
+
+/* The clock in ns, rounded up: what leaves the simulator. */
+static inline gs_time_ns gs_sim_loop_now_ns(const gs_sim_loop *loop)
+{
+    return gs_tick_ns(loop->now);
+}
+
+#endif

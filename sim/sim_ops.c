@@ -1,0 +1,168 @@
+#include "sim/sim_ops.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+static gs_sim_op_line *order_line(const gs_sim_ops *ops)
+{
+    return &ops->lines[ops->communicators];
+}
+
+static gs_sim_op_line *blocking_line(const gs_sim_ops *ops)
+{
+    return &ops->lines[ops->communicators + 1];
+}
+
+bool gs_sim_ops_init(gs_sim_ops *ops, uint32_t members, uint32_t communicators, bool ordered,
+                     gs_arena *arena)
+{
+    *ops = (gs_sim_ops){
+        .members = members, .communicators = communicators, .ordered = ordered, .arena = arena};
+    ops->lines = GS_TAKE(arena, gs_sim_op_line, (size_t)communicators + 2);
+    return ops->lines != NULL;
+}
+
+static gs_sim_op *find(const gs_sim_op_line *line, uint64_t number)
+{
+    GS_ASSERT(number >= line->base && number < line->base + line->count);
+    return &line->records[number & (line->capacity - 1)];
+}
+
+static bool grow(gs_sim_ops *ops, gs_sim_op_line *line)
+{
+    uint32_t capacity = line->capacity == 0 ? 8 : 2 * line->capacity;
+    gs_sim_op *records = GS_TAKE(ops->arena, gs_sim_op, capacity);
+    if (records == NULL) {
+        return false;
+    }
+    for (uint64_t number = line->base; number < line->base + line->count; number++) {
+        records[number & (capacity - 1)] = *find(line, number);
+    }
+    line->records = records;
+    line->capacity = capacity;
+    return true;
+}
+
+/* The record of that number, made by the first member that comes to it; NULL: no memory. */
+static gs_sim_op *open(gs_sim_ops *ops, gs_sim_op_line *line, uint64_t number, uint32_t member,
+                       const gs_op_signature *signature)
+{
+    if (number < line->base + line->count) {
+        return find(line, number);
+    }
+    GS_ASSERT(number == line->base + line->count);
+    if (line->count == line->capacity && !grow(ops, line)) {
+        return NULL;
+    }
+    line->count++;
+    gs_sim_op *opened = find(line, number);
+    *opened = (gs_sim_op){
+        .signature = *signature, .first_member = member, .last_start_ns = GS_TIME_NEVER};
+    return opened;
+}
+
+static void close_ended(gs_sim_ops *ops, gs_sim_op_line *line)
+{
+    while (line->count > 0 && find(line, line->base)->ended == ops->members) {
+        line->base++;
+        line->count--;
+    }
+}
+
+static gs_status check_order(gs_sim_ops *ops, uint32_t member, const gs_op_signature *signature,
+                             gs_error *err)
+{
+    gs_sim_op *op = open(ops, order_line(ops), signature->order, member, signature);
+    if (op == NULL) {
+        return gs_fail(err, GS_ENOMEM, "no memory for the records of collectives");
+    }
+    if (op->signature.communicator != signature->communicator) {
+        return gs_fail(err, GS_EMISMATCH,
+                       "worker %u, step %lld: its collective %llu goes to communicator %u, that of "
+                       "worker %u to communicator %u; a strategy that declares one order over all "
+                       "communicators must keep it on every rank",
+                       member, (long long)signature->step, (unsigned long long)signature->order,
+                       signature->communicator, op->first_member, op->signature.communicator);
+    }
+    op->ended++;
+    close_ended(ops, order_line(ops));
+    return GS_OK;
+}
+
+gs_status gs_sim_ops_issue(gs_sim_ops *ops, uint32_t member, const gs_op_signature *signature,
+                           gs_error *err)
+{
+    gs_sim_op_line *line = &ops->lines[signature->communicator];
+    gs_sim_op *op = open(ops, line, signature->sequence, member, signature);
+    if (op == NULL) {
+        return gs_fail(err, GS_ENOMEM, "no memory for the records of collectives");
+    }
+    op->issued++;
+    if (op->signature.label != signature->label || op->signature.elements != signature->elements) {
+        return gs_fail(
+            err, GS_EMISMATCH,
+            "worker %u, step %lld: all_reduce %llu of communicator %u has label %llu and "
+            "%lld elements, that of worker %u label %llu and %lld; all ranks must issue "
+            "the same collectives in the same order",
+            member, (long long)signature->step, (unsigned long long)signature->sequence,
+            signature->communicator, (unsigned long long)signature->label,
+            (long long)signature->elements, op->first_member,
+            (unsigned long long)op->signature.label, (long long)op->signature.elements);
+    }
+    return ops->ordered ? check_order(ops, member, signature, err) : GS_OK;
+}
+
+bool gs_sim_ops_start(gs_sim_ops *ops, const gs_op_signature *signature, gs_time_ns at)
+{
+    gs_sim_op *op = find(&ops->lines[signature->communicator], signature->sequence);
+    if (++op->started < ops->members) {
+        return false;
+    }
+    op->last_start_ns = at;
+    return true;
+}
+
+gs_time_ns gs_sim_ops_last_start(const gs_sim_ops *ops, uint32_t communicator, uint64_t sequence)
+{
+    return find(&ops->lines[communicator], sequence)->last_start_ns;
+}
+
+gs_time_ns gs_sim_ops_end(gs_sim_ops *ops, const gs_op_signature *signature)
+{
+    gs_sim_op_line *line = &ops->lines[signature->communicator];
+    gs_sim_op *op = find(line, signature->sequence);
+    gs_time_ns last_start_ns = op->last_start_ns;
+    op->ended++;
+    close_ended(ops, line);
+    return last_start_ns;
+}
+
+gs_status gs_sim_ops_block(gs_sim_ops *ops, uint32_t member, uint64_t sequence, uint32_t which,
+                           gs_time_ns at, bool *out_last, gs_error *err)
+{
+    gs_op_signature signature = {.label = which, .sequence = sequence};
+    gs_sim_op *op = open(ops, blocking_line(ops), sequence, member, &signature);
+    if (op == NULL) {
+        return gs_fail(err, GS_ENOMEM, "no memory for the records of collectives");
+    }
+    if (op->signature.label != which) {
+        return gs_fail(
+            err, GS_EMISMATCH,
+            "worker %u comes to blocking op %u of the profile where worker %u came to %u", member,
+            which, op->first_member, (unsigned)op->signature.label);
+    }
+    *out_last = ++op->started == ops->members;
+    op->last_start_ns = *out_last ? at : GS_TIME_NEVER;
+    return GS_OK;
+}
+
+gs_time_ns gs_sim_ops_unblock(gs_sim_ops *ops, uint64_t sequence)
+{
+    gs_sim_op_line *line = blocking_line(ops);
+    gs_sim_op *op = find(line, sequence);
+    gs_time_ns last_start_ns = op->last_start_ns;
+    op->ended++;
+    close_ended(ops, line);
+    return last_start_ns;
+}
