@@ -1,12 +1,9 @@
 /* Any bytes as a digits file: parsed or refused with a text, and what is parsed keeps its promises.
  */
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "base/assert.h"
 #include "models/dataset.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,6 @@
 #include <criterion/criterion.h>
 
 #include "models/dataset.h"
-#include "tests/support.h"
 
 #include <stdio.h>
 #include <stdlib.h>

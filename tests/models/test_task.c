@@ -1,7 +1,6 @@
 #include <criterion/criterion.h>
 
 #include "models/task.h"
-#include "tests/support.h"
 
 #include <math.h>
 #include <pthread.h>
