@@ -232,32 +232,95 @@ static void fill(gs_fairshare *fairshare)
     }
 }
 
-/* Lets flows join that the last filling wronged; true if any did. */
+/* The rate to which a link must hold its flows, if those that it does not hold keep theirs: flows
+ * it fixed at `level` and outside flows that are faster share what the rest leaves. Those at or
+ * below that rate belong to the rest; leaving them out raises it, so that this ends. */
+static double local_level(const gs_fairshare *fairshare, uint32_t link, double level)
+{
+    double held_to = level;
+    for (;;) {
+        double rest = 0.0;
+        uint32_t held = 0;
+        for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
+             place = next_place(fairshare, place)) {
+            const gs_fairshare_flow *flow = flow_at(fairshare, place);
+            bool is_held = flow->in_set ? flow->certificate == link : flow->rate > held_to;
+            held += is_held;
+            rest += is_held ? 0.0 : flow->rate;
+        }
+        double next = held > 0 ? (fairshare->links[link].capacity - rest) / held : held_to;
+        if (next <= held_to * (1.0 + TOLERANCE)) {
+            return held_to;
+        }
+        held_to = next;
+    }
+}
+
+/* What the flows on a link say about its last filling, in one pass. */
+typedef struct link_survey {
+    double largest;         /* rate on it */
+    double largest_outside; /* of the flows outside the set; -1: none */
+    double least_certified; /* of the outside flows that it certifies; HUGE_VAL: none */
+} link_survey;
+
+static link_survey survey(const gs_fairshare *fairshare, uint32_t link)
+{
+    link_survey seen = {.largest_outside = -1.0, .least_certified = HUGE_VAL};
+    for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
+         place = next_place(fairshare, place)) {
+        const gs_fairshare_flow *flow = flow_at(fairshare, place);
+        double rate = flow->rate;
+        seen.largest = rate > seen.largest ? rate : seen.largest;
+        if (!flow->in_set) {
+            seen.largest_outside = rate > seen.largest_outside ? rate : seen.largest_outside;
+            if (flow->certificate == link && rate < seen.least_certified) {
+                seen.least_certified = rate;
+            }
+        }
+    }
+    return seen;
+}
+
+/* Lets the outside flows of a filled link join that the filling wronged. */
+static void widen_link(gs_fairshare *fairshare, uint32_t link)
+{
+    link_survey seen = survey(fairshare, link);
+    double least_allowed =
+        is_full(fairshare, link, TOLERANCE) ? seen.largest / (1.0 + TOLERANCE) : HUGE_VAL;
+    double most_allowed = fairshare->work->links[link].level * (1.0 + TOLERANCE);
+    bool any_broken = seen.least_certified < least_allowed;
+    bool any_faster = seen.largest_outside > most_allowed;
+    if (!any_broken && !any_faster) {
+        return;
+    }
+    if (any_faster) {
+        most_allowed = local_level(fairshare, link, most_allowed);
+    }
+    for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
+         place = next_place(fairshare, place)) {
+        gs_fairshare_flow *flow = flow_at(fairshare, place);
+        if (flow->in_set) {
+            continue;
+        }
+        if (flow->certificate == link && flow->rate < least_allowed) {
+            flow->certificate = find_certificate(fairshare, flow);
+        }
+        if (flow->certificate == GS_FAIRSHARE_NONE || flow->rate > most_allowed) {
+            join(fairshare, place / GS_ROUTE_MAX);
+        }
+    }
+}
+
+/* True if any flow joined. */
 static bool widen(gs_fairshare *fairshare)
 {
-    gs_fairshare_work *work = fairshare->work;
+    const gs_fairshare_work *work = fairshare->work;
     uint32_t before = fairshare->change_count;
     uint32_t filled_count = work->touched_count;
     for (uint32_t i = 0; i < filled_count; i++) {
         uint32_t link = work->touched[i];
-        if (work->links[link].members == fairshare->links[link].flow_count) {
-            continue;
-        }
-        bool full = is_full(fairshare, link, TOLERANCE);
-        double largest = largest_rate(fairshare, link);
-        double allowed = work->links[link].level * (1.0 + TOLERANCE);
-        for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
-             place = next_place(fairshare, place)) {
-            gs_fairshare_flow *flow = flow_at(fairshare, place);
-            if (flow->in_set) {
-                continue;
-            }
-            if (flow->certificate == link && !(full && flow->rate * (1.0 + TOLERANCE) >= largest)) {
-                flow->certificate = find_certificate(fairshare, flow);
-            }
-            if (flow->certificate == GS_FAIRSHARE_NONE || flow->rate > allowed) {
-                join(fairshare, place / GS_ROUTE_MAX);
-            }
+        if (work->links[link].members < fairshare->links[link].flow_count) {
+            widen_link(fairshare, link);
         }
     }
     return fairshare->change_count > before;
