@@ -1,0 +1,238 @@
+#include "traces/entity_memory.h"
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "models/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- payloads */
+
+void gs_payload_pool_init(gs_payload_pool *pool, gs_arena *arena)
+{
+    *pool = (gs_payload_pool){.arena = arena};
+}
+
+static gs_payload *take(gs_payload_pool *pool, size_t count)
+{
+    uint32_t size_class = 0;
+    while (((size_t)1 << size_class) < count) {
+        size_class++;
+    }
+    GS_ASSERT(size_class < GS_PAYLOAD_CLASSES);
+    gs_payload *payload = pool->free[size_class];
+    if (payload != NULL) {
+        pool->free[size_class] = payload->next;
+    } else {
+        payload = GS_TAKE(pool->arena, gs_payload, 1);
+        float *data = GS_TAKE(pool->arena, float, (size_t)1 << size_class);
+        if (payload == NULL || data == NULL) {
+            return NULL;
+        }
+        payload->data = data;
+        payload->size_class = size_class;
+    }
+    payload->next = NULL;
+    payload->count = count;
+    return payload;
+}
+
+void gs_payload_give(gs_payload_pool *pool, gs_payload *payload)
+{
+    if (payload != NULL) {
+        payload->next = pool->free[payload->size_class];
+        pool->free[payload->size_class] = payload;
+    }
+}
+
+/* ---------------------------------------------------------------- creation */
+
+gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory_config *config,
+                                gs_arena *arena, gs_error *err)
+{
+    const gs_task *task = config->task;
+    uint32_t vectors = GS_OWN + config->layout->own_vectors[config->self.role];
+    size_t count = task != NULL ? gs_task_parameter_count(task) : 0;
+    size_t state_vectors = task != NULL ? gs_task_state_vectors(task) : 0;
+    *memory = (gs_entity_memory){.config = *config};
+    bool ok = gs_vectors_init(&memory->vectors, vectors, count, config->job->elements, arena);
+    if (ok && state_vectors > 0) {
+        memory->optimizer_state = GS_TAKE(arena, float, vectors *state_vectors *count);
+        ok = memory->optimizer_state != NULL;
+    }
+    if (!ok) {
+        return gs_fail(err, GS_ENOMEM, "no memory for %u vectors of %zu floats", vectors, count);
+    }
+    if (task != NULL) {
+        gs_task_init(task, memory->vectors.data);
+    }
+    return GS_OK;
+}
+
+/* ---------------------------------------------------------------- moving floats */
+
+static float *floats_of(const gs_entity_memory *memory, gs_slice slice, size_t *out_count)
+{
+    return gs_vectors_slice(&memory->vectors, slice.vector, slice.offset, slice.length, out_count);
+}
+
+gs_payload gs_entity_memory_view(const gs_entity_memory *memory, gs_slice slice)
+{
+    gs_payload view = {.next = NULL};
+    view.data = floats_of(memory, slice, &view.count);
+    return view;
+}
+
+bool gs_entity_memory_copy(const gs_entity_memory *memory, gs_slice slice, gs_payload_pool *pool,
+                           gs_payload **out)
+{
+    *out = NULL;
+    gs_payload view = gs_entity_memory_view(memory, slice);
+    if (view.data == NULL) {
+        return true;
+    }
+    gs_payload *copy = take(pool, view.count);
+    if (copy == NULL) {
+        return false;
+    }
+    gs_kernel_copy(copy->data, view.data, NULL, view.count, 0.0F);
+    *out = copy;
+    return true;
+}
+
+bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into, const gs_payload *payload,
+                          bool add)
+{
+    if (payload == NULL) {
+        return true;
+    }
+    size_t count;
+    float *to = floats_of(memory, into, &count);
+    if (count != payload->count) {
+        return false;
+    }
+    if (add) {
+        gs_kernel_add(to, payload->data, NULL, count, 0.0F);
+    } else {
+        gs_kernel_copy(to, payload->data, NULL, count, 0.0F);
+    }
+    return true;
+}
+
+/* Kernels take two operands where a vector operation has one beside dst; of the listed ones only
+ * sub reads both, and it is dst - a. */
+typedef void kernel(float *dst, const float *a, const float *b, size_t count, float k);
+
+static kernel *const kernels[GS_VOP_COUNT] = {
+#define GS_VOP(name, moves) [GS_VOP_##name] = gs_kernel_##name,
+#include "strategies/vops.def"
+#undef GS_VOP
+};
+
+bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst, gs_slice a, double k)
+{
+    if (memory->vectors.data == NULL) {
+        return true;
+    }
+    size_t count, a_count;
+    float *to = floats_of(memory, dst, &count);
+    const float *from = to;
+    if (vop != GS_VOP_scale) {
+        from = floats_of(memory, a, &a_count);
+        if (a_count != count) {
+            return false;
+        }
+    }
+    if (vop == GS_VOP_sub) {
+        gs_kernel_sub(to, to, from, count, 0.0F);
+    } else {
+        kernels[vop](to, from, NULL, count, (float)k);
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- learning */
+
+void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t grad,
+                            double rate_scale)
+{
+    const gs_task *task = memory->config.task;
+    if (task == NULL) {
+        return;
+    }
+    size_t count = memory->vectors.count;
+    size_t state_floats = gs_task_state_vectors(task) * count;
+    gs_optimizer_update update = {
+        .parameters = memory->vectors.data + param * count,
+        .gradient = memory->vectors.data + grad * count,
+        .state =
+            memory->optimizer_state != NULL ? memory->optimizer_state + param * state_floats : NULL,
+        .count = count,
+        .rate_scale = rate_scale,
+    };
+    gs_task_apply(task, &update);
+}
+
+gs_status gs_entity_memory_gradient(gs_entity_memory *memory, uint32_t at, uint32_t micro_steps,
+                                    double *out_loss, gs_error *err)
+{
+    const gs_entity_memory_config *config = &memory->config;
+    int64_t first_pass = memory->passes;
+    memory->passes += micro_steps;
+    *out_loss = (double)NAN;
+    if (config->task == NULL) {
+        return GS_OK;
+    }
+    GS_ASSERT(config->self.role == GS_WORKER && config->workspace != NULL && micro_steps > 0);
+    size_t count = memory->vectors.count;
+    float *gradient = memory->vectors.data + GS_GRAD * count;
+    double sum = 0.0;
+    for (uint32_t micro = 0; micro < micro_steps; micro++) {
+        gs_task_request request = {
+            .first_sample = ((first_pass + micro) * config->job->ranks + config->self.index) *
+                            config->batch_per_rank,
+            .sample_count = config->batch_per_rank,
+            .accumulate = micro > 0,
+        };
+        double loss;
+        if (gs_task_gradient(config->workspace, &request, memory->vectors.data + at * count,
+                             gradient, &loss, err) != GS_OK) {
+            return gs_fail_in(err, "worker %d, pass %lld", config->self.index,
+                              (long long)(first_pass + micro));
+        }
+        sum += loss;
+    }
+    if (micro_steps > 1) {
+        gs_kernel_scale(gradient, NULL, NULL, count, (float)(1.0 / micro_steps));
+    }
+    *out_loss = sum / micro_steps;
+    return GS_OK;
+}
+
+/* ---------------------------------------------------------------- looks */
+
+const float *gs_entity_memory_vector(const gs_entity_memory *memory, uint32_t vector,
+                                     size_t *out_count)
+{
+    return gs_vectors_slice(&memory->vectors, vector, 0, memory->vectors.elements, out_count);
+}
+
+uint64_t gs_entity_memory_hash(const gs_entity_memory *memory, uint32_t vector, uint64_t before)
+{
+    size_t count;
+    const float *floats = gs_entity_memory_vector(memory, vector, &count);
+    return floats == NULL ? before : gs_hash(before, floats, count * sizeof *floats);
+}
+
+bool gs_op_signature_equal(const gs_op_signature *a, const gs_op_signature *b)
+{
+    return a->communicator == b->communicator && a->sequence == b->sequence &&
+           a->label == b->label && a->elements == b->elements;
+}
+
+uint64_t gs_op_signature_hash(const gs_op_signature *op, uint64_t before)
+{
+    const uint64_t parts[] = {op->communicator, op->sequence, op->label, (uint64_t)op->elements};
+    return gs_hash(before, parts, sizeof parts);
+}

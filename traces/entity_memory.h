@@ -1,0 +1,112 @@
+/* The numbers of one entity: its vectors, its share of the learning task, and what it sends.
+ *
+ * Sim, live and replay all move floats through here and nowhere else, so that the same inputs in
+ * the same order give the same bytes in each of them. Hosts decide when; this file does it at once.
+ * In timing-only runs (no task) there are no floats and every call is a cheap no-op.
+ *
+ * A slice in job elements is a range of floats (models/vectors.h). Where the job is not the model's
+ * size, two slices of one length at different offsets may hold different numbers of floats; what
+ * would pair them is refused: false, and the host ends the run. Not thread safe: an entity and a
+ * pool belong to one thread at a time. */
+#ifndef GS_TRACES_ENTITY_MEMORY_H
+#define GS_TRACES_ENTITY_MEMORY_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "models/task.h"
+#include "models/vectors.h"
+#include "strategies/host.h"
+#include "strategies/strategy.h"
+#include "strategies/world.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------- payloads */
+
+/* Floats on their way. Owner: the pool it was taken from, or whoever lends a view. */
+typedef struct gs_payload {
+    float *data;
+    size_t count;
+    struct gs_payload *next; /* of the pool */
+    uint32_t size_class;
+} gs_payload;
+
+enum { GS_PAYLOAD_CLASSES = 48 };
+
+/* Buffers by power-of-two size; grows to the most that were ever out at once, then takes no memory.
+ */
+typedef struct gs_payload_pool {
+    gs_arena *arena;
+    gs_payload *free[GS_PAYLOAD_CLASSES];
+} gs_payload_pool;
+
+void gs_payload_pool_init(gs_payload_pool *pool, gs_arena *arena);
+/* NULL is accepted. The payload must be of this pool. */
+void gs_payload_give(gs_payload_pool *pool, gs_payload *payload);
+
+/* ---------------------------------------------------------------- one entity */
+
+typedef struct gs_entity_memory_config {
+    const gs_job *job;
+    const gs_layout *layout;
+    gs_peer self;
+    const gs_task *task;          /* NULL: timing only */
+    gs_task_workspace *workspace; /* for batches of batch_per_rank; only workers need one */
+    int64_t batch_per_rank;       /* samples of one forward and backward pass */
+} gs_entity_memory_config;
+
+typedef struct gs_entity_memory {
+    gs_entity_memory_config config;
+    gs_vectors vectors;
+    float *optimizer_state; /* [vector][state vectors of the task][floats]; NULL: none */
+    int64_t passes;         /* forward and backward passes done: where the next samples are */
+} gs_entity_memory;
+
+/* PARAM holds the task's starting parameters, everything else is 0. Pointers in config are borrowed
+ * for the life of the memory; owner of the rest: the arena. Errors: GS_ENOMEM. */
+GS_MUST_USE gs_status gs_entity_memory_init(gs_entity_memory *memory,
+                                            const gs_entity_memory_config *config, gs_arena *arena,
+                                            gs_error *err);
+
+/* A private copy of a slice; *out NULL in timing-only runs. false: no memory. */
+GS_MUST_USE bool gs_entity_memory_copy(const gs_entity_memory *memory, gs_slice slice,
+                                       gs_payload_pool *pool, gs_payload **out);
+/* The slice itself, for who may read it in place; good while the slice is lent. Never given to a
+ * pool. */
+gs_payload gs_entity_memory_view(const gs_entity_memory *memory, gs_slice slice);
+/* Adds a payload to a slice, or puts it over what is there; NULL: nothing to do. The payload stays
+ * the caller's. false: not the same number of floats. */
+GS_MUST_USE bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into,
+                                      const gs_payload *payload, bool add);
+
+/* dst = vop(dst, a, k) by the kernel of that name. false: not the same number of floats. */
+GS_MUST_USE bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst,
+                                      gs_slice a, double k);
+/* The task's optimizer on the whole of vector param; its state belongs to that vector. */
+void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t grad,
+                            double rate_scale);
+/* GRAD becomes the mean gradient at vector `at` over the next micro_steps x batch_per_rank samples
+ * of this worker, *out_loss their mean loss (NAN in timing-only runs). Pass p of rank r takes
+ * samples [(p ranks + r) b, + b) of the task's order, whatever other ranks do. Errors:
+ * GS_EDIVERGED, naming the worker. */
+GS_MUST_USE gs_status gs_entity_memory_gradient(gs_entity_memory *memory, uint32_t at,
+                                                uint32_t micro_steps, double *out_loss,
+                                                gs_error *err);
+
+/* Floats of a whole vector; NULL and 0 in timing-only runs. */
+const float *gs_entity_memory_vector(const gs_entity_memory *memory, uint32_t vector,
+                                     size_t *out_count);
+/* Hash of a whole vector after `before`; `before` itself in timing-only runs. */
+uint64_t gs_entity_memory_hash(const gs_entity_memory *memory, uint32_t vector, uint64_t before);
+
+/* ---------------------------------------------------------------- ops as their group sees them */
+
+/* Two members mean the same op. Step and order are not compared: an entity may issue before or
+ * after its own steps end. */
+bool gs_op_signature_equal(const gs_op_signature *a, const gs_op_signature *b);
+/* Hash of an op stream with one more op; equal on all members of a communicator. Start with 0. */
+uint64_t gs_op_signature_hash(const gs_op_signature *op, uint64_t before);
+
+#endif
