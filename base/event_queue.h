@@ -1,10 +1,10 @@
 /* The pending-event set of the simulator: a ladder of buckets over a 4-ary heap.
  *
- * An event is 16 bytes: a time and a key. Events come out by (time, key). The ladder keeps most events
- * unsorted until they are near; its bottom is a heap, so that equal times cannot degrade it (measured
- * against heaps, calendars and radix heaps: docs/adr). gs_event_heap is the plain 4-ary heap: the
- * bottom, and the oracle of the tests. Time must not go back: pushing before the last pop asserts.
- * Memory grows by doubling and is kept; steady state takes none. */
+ * An event is 16 bytes: a time and a key. Events come out by (time, key). The ladder keeps most
+ * events unsorted until they are near; its bottom is a heap, so that equal times cannot degrade it
+ * (measured against heaps, calendars and radix heaps: docs/adr). gs_event_heap is the plain 4-ary
+ * heap: the bottom, and the oracle of the tests. Time must not go back: pushing before the last pop
+ * asserts. Memory grows by doubling and is kept; steady state takes none. */
 #ifndef GS_BASE_EVENT_QUEUE_H
 #define GS_BASE_EVENT_QUEUE_H
 

@@ -22,7 +22,7 @@ typedef struct seen_key {
 
 typedef struct open_value {
     gs_json *value;
-    size_t first_key; /* index into parser.keys; for objects */
+    size_t first_key; /* index into parser.keys */
 } open_value;
 
 typedef struct parser {
@@ -340,25 +340,28 @@ static int compare_keys(const void *left, const void *right)
     return order != 0 ? order : (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* Closes the innermost value; an object's keys are compared once, here, by sorting. */
+/* The keys of one object are compared once, at its end, by sorting. */
+static gs_status check_keys(const parser *p, seen_key *keys, size_t count)
+{
+    qsort(keys, count, sizeof *keys, compare_keys);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(keys[i - 1].key, keys[i].key) == 0) {
+            char message[128];
+            snprintf(message, sizeof message, "the key \"%.60s\" appears twice", keys[i].key);
+            return fail_at(p, keys[i].offset, message);
+        }
+    }
+    return GS_OK;
+}
+
+/* Closes the innermost value. */
 static gs_status close_value(parser *p)
 {
-    const open_value *open = &p->stack[p->depth - 1];
-    if (gs_json_kind_of(open->value) == GS_JSON_OBJECT) {
-        seen_key *keys = p->keys + open->first_key;
-        size_t count = p->key_count - open->first_key;
-        if (count > 1) {
-            qsort(keys, count, sizeof *keys, compare_keys);
-        }
-        for (size_t i = 1; i < count; i++) {
-            if (strcmp(keys[i - 1].key, keys[i].key) == 0) {
-                char message[128];
-                snprintf(message, sizeof message, "the key \"%.60s\" appears twice", keys[i].key);
-                return fail_at(p, keys[i].offset, message);
-            }
-        }
-        p->key_count = open->first_key;
+    size_t first_key = p->stack[p->depth - 1].first_key;
+    if (p->key_count > first_key) {
+        GS_TRY(check_keys(p, p->keys + first_key, p->key_count - first_key));
     }
+    p->key_count = first_key;
     p->depth--;
     return GS_OK;
 }
