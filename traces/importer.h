@@ -1,5 +1,6 @@
-/* The door to files: one table entry a format. An importer says how sure it is that a file is its own
- * (probe), and reads it into a gs_imported. Files may be gzipped; memory does not grow with the file. */
+/* The door to files: one table entry a format. An importer says how sure it is that a file is its
+ * own (probe), and reads it into a gs_imported. Files may be gzipped; memory does not grow with the
+ * file. */
 #ifndef GS_TRACES_IMPORTER_H
 #define GS_TRACES_IMPORTER_H
 
@@ -17,9 +18,16 @@ typedef struct gs_imported {
     const gs_profile *profile; /* NULL: none */
     const gs_curve *curves;
     uint32_t curve_count;
-    const char *const *notes; /* what is odd or missing, one line each: "failed: no rows (line 15)" */
+    const char *const
+        *notes; /* what is odd or missing, one line each: "failed: no rows (line 15)" */
     uint32_t note_count;
 } gs_imported;
+
+/* What a file may not say itself. All zero: nothing is known. */
+typedef struct gs_import_options {
+    const char *format;     /* name of the importer; NULL: found by probing */
+    const char *collective; /* of nccl-tests output that does not name it ("all_reduce"); NULL */
+} gs_import_options;
 
 typedef struct gs_importer {
     const char *name;    /* "kineto" */
@@ -28,21 +36,23 @@ typedef struct gs_importer {
     /* 0..100 from the first bytes, already unpacked, and the file's name. */
     int (*probe)(const char *head, size_t head_bytes, const char *file);
     /* Reads all files of one set together (ranks of one job, or a single file). Errors: GS_EPARSE,
-     * GS_EIO, GS_ENOMEM with file, place, reason and cure. Owner of everything: the arena. */
-    gs_status (*read)(const char *const *files, size_t file_count, gs_arena *arena,
-                      gs_imported *out, gs_error *err);
+     * GS_EIO, GS_ENOMEM, GS_ELIMIT, GS_EMISMATCH (ranks that do not belong together) with file,
+     * place, reason and cure. `options` is never NULL. Owner of everything: the arena. */
+    gs_status (*read)(const char *const *files, size_t file_count, const gs_import_options *options,
+                      gs_arena *arena, gs_imported *out, gs_error *err);
 } gs_importer;
 
 size_t gs_importer_count(void);
 const gs_importer *gs_importer_at(size_t index);
 /* NULL: no importer of that name. */
 const gs_importer *gs_importer_find(const char *name);
-/* The importer surest of all files. Errors: GS_EPARSE naming the file and the formats known, or two files
- * of different formats; GS_EIO, GS_ENOTFOUND. */
+/* The importer surest of all files. Errors: GS_EPARSE naming the file and the formats known, or two
+ * files of different formats; GS_EIO, GS_ENOTFOUND. */
 GS_MUST_USE gs_status gs_importer_probe(const char *const *files, size_t file_count,
                                         const gs_importer **out, gs_error *err);
-/* Probes and reads. */
-GS_MUST_USE gs_status gs_import(const char *const *files, size_t file_count, gs_arena *arena,
-                                gs_imported *out, gs_error *err);
+/* Probes, unless options name the format, and reads. options may be NULL. */
+GS_MUST_USE gs_status gs_import(const char *const *files, size_t file_count,
+                                const gs_import_options *options, gs_arena *arena, gs_imported *out,
+                                gs_error *err);
 
 #endif

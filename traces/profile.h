@@ -1,12 +1,14 @@
 /* A workload profile: what each rank computes in a step, and when each piece of gradient is ready.
  *
- * Made from profiler traces (traces/import_kineto.c) or from a layer table (traces/layer_table.c); played
- * by sim's and live's workers. Times are durations on the rank's own device without any waiting for other
- * ranks: the wait inside a collective's kernel is taken out and kept apart (measured_*).
+ * Made from profiler traces (traces/import_kineto.c) or from a layer table (traces/layer_table.c);
+ * played by sim's and live's workers. Times are durations on the rank's own device without any
+ * waiting for other ranks: the wait inside a collective's kernel is taken out and kept apart
+ * (measured_*).
  *
- * A step is a list of segments, played in order on one rank. A gradient segment takes no time: it says
- * that unit `index` is ready. A blocking op (an all-to-all, a broadcast of buffers) stops the rank until all
- * members have come and the wire time has passed. Owner of all arrays: the arena of the reader. */
+ * A step is a list of segments, played in order on one rank. A gradient segment takes no time: it
+ * says that unit `index` is ready. A blocking op (an all-to-all, a broadcast of buffers) stops the
+ * rank until all members have come and the wire time has passed. Owner of all arrays: the arena of
+ * the reader. */
 #ifndef GS_TRACES_PROFILE_H
 #define GS_TRACES_PROFILE_H
 
@@ -25,31 +27,41 @@ typedef enum gs_segment_kind {
 
 typedef struct gs_segment {
     gs_segment_kind kind;
-    uint32_t index;           /* of units or blocking ops, else 0 */
-    gs_time_ns duration_ns;   /* >= 0 */
+    uint32_t index;         /* of units or blocking ops, else 0 */
+    gs_time_ns duration_ns; /* >= 0 */
 } gs_segment;
 
-/* A piece of gradient that becomes ready as one: a tensor, or a recorded bucket where only those are
- * known. Never split. In parameter order: unit 0 belongs to the first parameters of the model. */
+/* A piece of gradient that becomes ready as one: a tensor, or a recorded bucket where only those
+ * are known. Never split. In parameter order: unit 0 belongs to the first parameters of the model.
+ */
 typedef struct gs_profile_unit {
     const char *name;
     int64_t elements;
+    gs_time_ns wire_ns; /* least collective time over ranks, median over steps; 0: not known */
 } gs_profile_unit;
 
+/* Each step has its own entries (sizes and times differ by step); in a step all ranks name the
+ * same. */
 typedef struct gs_profile_blocking {
     const char *name;   /* "all_to_all", "broadcast" */
-    int64_t bytes;      /* per rank, as the trace says; -1 unknown */
-    gs_time_ns wire_ns; /* least kernel time over ranks of this op, see gs_profile_step for waits */
+    int64_t bytes;      /* of the rank that has most, as the trace counts; -1 unknown */
+    gs_time_ns wire_ns; /* least kernel time over ranks of this op; 0: not known */
 } gs_profile_blocking;
 
 typedef struct gs_profile_step {
     const gs_segment *segments;
     uint32_t segment_count;
-    /* As recorded, for comparison with what the simulator says; 0 where the source has no times. */
-    gs_time_ns measured_ns;      /* the whole step */
-    gs_time_ns measured_wait_ns; /* inside collectives, before the last rank came */
-    gs_time_ns measured_wire_ns; /* inside collectives, after it */
-    gs_time_ns measured_input_ns; /* no kernel, no collective: host, loader, launch gaps */
+    /* As recorded, for comparison with what the simulator says; all 0 where the source has no
+     * times. compute + input + wait + wire = the whole step, exactly; and the segments' durations
+     * sum up to compute + input: what the rank does by itself, whatever the others do. */
+    gs_time_ns measured_ns;         /* the whole step */
+    gs_time_ns measured_compute_ns; /* a kernel runs that is no collective */
+    gs_time_ns
+        measured_input_ns; /* none does, and no op holds the rank up: host, loader, launch gaps */
+    gs_time_ns measured_wait_ns; /* held up by a collective whose last rank had not come yet */
+    gs_time_ns measured_wire_ns; /* held up by one after that */
+    gs_time_ns
+        measured_hidden_ns; /* collectives that ran beside compute or host work; in none of them */
 } gs_profile_step;
 
 typedef struct gs_profile_rank {
@@ -59,16 +71,16 @@ typedef struct gs_profile_rank {
 } gs_profile_rank;
 
 typedef struct gs_profile {
-    const char *source;          /* "kineto: 8 files", "layer table resnet50" */
+    const char *source; /* "kineto: 8 files", "layer table resnet50" */
     const gs_profile_unit *units;
     uint32_t unit_count;
     const gs_profile_blocking *blocking;
     uint32_t blocking_count;
     const gs_profile_rank *ranks; /* rank r of a job plays ranks[r % rank_count] */
     uint32_t rank_count;
-    int32_t world_size;          /* of the recorded job; 0 unknown */
-    int32_t element_bytes;       /* of a gradient element: 4 fp32, 2 fp16 and bf16 */
-    const char *const *notes;    /* what the trace lacks or what was assumed: "1 step, no variance" */
+    int32_t world_size;       /* of the recorded job; 0 unknown */
+    int32_t element_bytes;    /* of a gradient element: 4 fp32, 2 fp16 and bf16 */
+    const char *const *notes; /* what the trace lacks or what was assumed: "1 step, no variance" */
     uint32_t note_count;
 } gs_profile;
 
