@@ -91,11 +91,13 @@ static void add_bias(float *outputs, const float *bias, int64_t count, int64_t w
     }
 }
 
-/* Keeps NaN, so that a diverged model is seen as one. */
+/* max(v, 0), which keeps NaN, so that a diverged model is seen as one; v + |v| is exact for all but
+ * the largest floats. Signs are as good as random here: a branch on them is mispredicted half of
+ * the time and costs more than all the rest. */
 static void rectify(float *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        values[i] = values[i] < 0.0F ? 0.0F : values[i];
+        values[i] = 0.5F * (values[i] + fabsf(values[i]));
     }
 }
 
@@ -144,11 +146,14 @@ static void layer_gradient(const gs_model_layer *layer, const gs_matrix *inputs,
 }
 
 /* outputs becomes the derivative by the layer's own outputs: what came from above (delta) where the
- * ReLU was open, else 0. */
+ * ReLU was open, else 0. Masks bits, because compilers turn the plain choice into a branch. */
 static void close_gate(float *outputs, const float *delta, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        outputs[i] = outputs[i] > 0.0F ? delta[i] : 0.0F;
+        uint32_t bits;
+        memcpy(&bits, &delta[i], sizeof bits);
+        bits &= 0U - (uint32_t)(outputs[i] > 0.0F);
+        memcpy(&outputs[i], &bits, sizeof bits);
     }
 }
 
