@@ -14,9 +14,12 @@ bool gs_vectors_init(gs_vectors *vectors, uint32_t vector_count, size_t count, i
     return vectors->data != NULL;
 }
 
+/* Elements of a large job times floats of a large model do not fit 64 bits. */
+__extension__ typedef __int128 wide;
+
 static size_t float_index(const gs_vectors *vectors, int64_t element)
 {
-    return (size_t)((__int128)element * (__int128)vectors->count / vectors->elements);
+    return (size_t)((wide)element * (wide)vectors->count / vectors->elements);
 }
 
 float *gs_vectors_slice(const gs_vectors *vectors, uint32_t vector, int64_t offset, int64_t length,
