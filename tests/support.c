@@ -3,8 +3,10 @@
 
 #include <criterion/criterion.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { TEMP_FILES_MAX = 64 };
@@ -56,4 +58,59 @@ void test_temp_file(char path[TEST_PATH_BYTES], const void *bytes, size_t length
     size_t written = fwrite(bytes, 1, length, file);
     cr_assert_eq(fclose(file), 0);
     cr_assert_eq(written, length);
+}
+
+/* --- allocations that fail: the linker sends our code's calls here (--wrap) ------------------ */
+
+static int64_t allocations_left = -1;
+
+void test_fail_allocations(int64_t after)
+{
+    allocations_left = after;
+}
+
+static bool may_allocate(void)
+{
+    if (allocations_left == 0) {
+        return false;
+    }
+    allocations_left -= allocations_left > 0;
+    return true;
+}
+
+/* The names are the linker's. */
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+char *__wrap_strdup(const char *text);
+
+void *__wrap_malloc(size_t bytes)
+{
+    return may_allocate() ? __real_malloc(bytes) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return may_allocate() ? __real_calloc(count, bytes) : NULL;
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return may_allocate() ? __real_realloc(memory, bytes) : NULL;
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return may_allocate() ? __real_aligned_alloc(alignment, bytes) : NULL;
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return may_allocate() ? __real_strdup(text) : NULL;
 }

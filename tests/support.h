@@ -3,6 +3,7 @@
 #define GS_TESTS_SUPPORT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { TEST_PATH_BYTES = 1024 };
 
@@ -17,5 +18,9 @@ void test_temp_file(char path[TEST_PATH_BYTES], const void *bytes, size_t length
 
 /* The same name rules for a file that the code under test is to create. */
 void test_temp_path(char path[TEST_PATH_BYTES]);
+
+/* Lets `after` more allocations of our own code succeed (malloc, calloc, realloc, aligned_alloc and
+ * strdup; not those inside shared libraries), and fails each one from then on; < 0: none fails. */
+void test_fail_allocations(int64_t after);
 
 #endif
