@@ -138,7 +138,6 @@ static void open_step(gs_driver *driver, gs_plan plan)
     driver->bucket_launched = 0;
     memcpy(driver->bucket_units_left, driver->buckets->units_in_bucket,
            driver->buckets->bucket_count * sizeof *driver->bucket_units_left);
-    driver->held = false;
     driver->in_backward = true;
     driver->plan = plan;
     driver->steps_begun++;
@@ -166,6 +165,7 @@ void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out)
     GS_ASSERT(driver->config.self.role == GS_WORKER && !driver->in_backward);
     GS_ASSERT(driver->hooks_deep == 0);
     driver->wake_asked = false;
+    driver->held = false; /* it is being asked: a release in the hook has no effect */
     swap_state(driver);
     uint64_t services_before = driver->services_called;
     const gs_bucket_plan *buckets_before = driver->buckets;
@@ -274,7 +274,7 @@ static void end_request(gs_driver *driver, uint32_t slot)
         event.tag = done.tag;
         memcpy(event.meta, done.with.message.meta, sizeof event.meta);
         gs_driver_call(driver, driver->config.strategy->message, &event);
-    } else if (!done.copied) {
+    } else {
         gs_driver_call(driver, driver->config.strategy->op_done, &event);
     }
 }

@@ -25,6 +25,7 @@ typedef struct request {
     gs_peer peer; /* send: to; recv: from */
     uint16_t tag;
     bool copied; /* send: the slice is not lent */
+    bool landed; /* recv: the message is in the slice, its hook comes on a later turn */
     union {
         gs_message message;        /* recv */
         gs_op_signature signature; /* all_reduce */

@@ -23,7 +23,7 @@ bool gs_driver_requests_create(gs_driver *driver, gs_arena *arena)
 
 static bool lends(const request *holder)
 {
-    return holder->kind != REQUEST_FREE && !holder->copied;
+    return holder->kind != REQUEST_FREE && !holder->copied && holder->slice.length > 0;
 }
 
 /* A send lends its slice to readers; everything else has it alone. */
@@ -37,7 +37,8 @@ static bool conflicts(const request *holder, gs_slice slice, bool writes)
 
 static const request *lent_to(const gs_driver *driver, gs_slice slice, bool writes)
 {
-    if (driver->lent_count[slice.vector] == 0 || slice.offset >= driver->lent_high[slice.vector]) {
+    if (slice.length == 0 || driver->lent_count[slice.vector] == 0 ||
+        slice.offset >= driver->lent_high[slice.vector]) {
         return NULL;
     }
     for (uint32_t slot = 0; slot < driver->request_capacity; slot++) {
@@ -215,6 +216,7 @@ static bool land(gs_driver *driver, request *posted, const gs_message *message)
                                    message->data);
     }
     posted->with.message = *message;
+    posted->landed = true;
     return true;
 }
 
@@ -345,8 +347,9 @@ bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
     }
     for (uint32_t slot = 0; slot < driver->request_capacity; slot++) {
         const request *left = &driver->requests[slot];
-        /* Receives posted for the whole run may stay. */
-        if (left->kind == REQUEST_ALL_REDUCE || left->kind == REQUEST_SEND) {
+        /* Receives posted for the whole run may stay, but not what has landed and was not told. */
+        if (left->kind == REQUEST_ALL_REDUCE || left->kind == REQUEST_SEND ||
+            (left->kind == REQUEST_RECV && left->landed)) {
             (void)describe(left, &text);
             put_text(out, out_bytes, &text);
             return true;

@@ -33,8 +33,9 @@ void gs_vec(gs_world *world, gs_vop vop, gs_slice dst, gs_slice a, double k);
  * step of the entity, its step counter ticks. On the entity's stream; no completion event. */
 void gs_apply(gs_world *world, uint32_t param, uint32_t grad, double rate_scale, bool last);
 
-/* To `to` on `tag`; op_done when the slice is free again. GS_SEND_COPY: a private copy in stream
- * order, the slice is free at once; at most copies_max are outstanding. */
+/* To `to` on `tag`; op_done when it has left and the slice is free again. GS_SEND_COPY: a private
+ * copy in stream order, the slice is free at once; op_done comes all the same, so that who sends
+ * can keep to the at most copies_max that may be outstanding. */
 gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const int64_t meta[4],
               int flags);
 /* Into a slice, from one peer or GS_ANY of a role; ends in the message hook with this cookie. First
