@@ -356,3 +356,13 @@ bool gs_json_add(gs_json *list, gs_json *value)
 {
     return gs_json_tree_append(list, NULL, value);
 }
+
+bool gs_json_put(gs_json *list, size_t index, gs_json *value)
+{
+    if (list == NULL || value == NULL) {
+        cJSON_Delete(node(value));
+        return false;
+    }
+    GS_ASSERT(index < gs_json_count(list));
+    return cJSON_ReplaceItemInArray(node(list), (int)index, node(value));
+}

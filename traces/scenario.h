@@ -88,9 +88,8 @@ typedef enum gs_law {
 /* A factor with mean 1 unless said otherwise. */
 typedef struct gs_noise_law {
     int law;      /* gs_law */
-    double cv;    /* standard deviation over mean: lognormal, gamma, weibull, shifted_exponential,
-                     pareto */
-    double shift; /* shifted_exponential: the sure part of the mean, 0..1 */
+    double cv;    /* standard deviation over mean; > 0 unless none or empirical */
+    double shift; /* shifted_exponential: the sure part of the mean, 0..1; its cv is 1 - shift */
     const double *samples; /* empirical: factors, scaled to mean 1 when read */
     uint32_t sample_count;
 } gs_noise_law;
@@ -138,13 +137,18 @@ typedef struct gs_scenario {
     gs_noise noise;
     const gs_strategy_choice *strategies;
     uint32_t strategy_count;
-    int64_t seeds;        /* evaluate.seeds */
-    uint32_t ranks;       /* total */
-    uint32_t nodes;       /* total */
-    gs_json *resolved;    /* the whole file with every default, as `check` prints it; owner:
-                             gs_scenario_free */
-    uint64_t config_hash; /* of the resolved text, files' contents included, strategies left out */
-    const char *unsupported; /* first section in use whose engine does not exist yet, or NULL */
+    int64_t seeds;     /* evaluate.seeds */
+    uint32_t ranks;    /* total */
+    uint32_t nodes;    /* total */
+    gs_json *resolved; /* the whole file with every default, as `check` prints it; owner:
+                          gs_scenario_free */
+    /* Of what a run depends on beside strategy and seed: cluster, workload, noise and faults, with
+     * the contents of files in the place of their names. */
+    uint64_t config_hash;
+    const char *unsupported;  /* "faults: not supported yet; remove it": the first such; or NULL */
+    const char *const *notes; /* [note_count], what is odd but allowed, a line each */
+    uint32_t note_count;
+    const char *data_dir; /* where bundled data lies, as the options said */
 } gs_scenario;
 
 typedef struct gs_scenario_options {
