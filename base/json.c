@@ -366,3 +366,8 @@ bool gs_json_put(gs_json *list, size_t index, gs_json *value)
     GS_ASSERT(index < gs_json_count(list));
     return cJSON_ReplaceItemInArray(node(list), (int)index, node(value));
 }
+
+const char *gs_json_library(void)
+{
+    return cJSON_Version();
+}

@@ -86,4 +86,7 @@ bool gs_json_put(gs_json *list, size_t index, gs_json *value);
  */
 char *gs_json_write(const gs_json *value, bool indented);
 
+/* Version of the library underneath, for people. Static storage. */
+const char *gs_json_library(void);
+
 #endif

@@ -3,6 +3,8 @@ execute_process(COMMAND git -C "${SOURCE}" rev-parse --short=12 HEAD
   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 execute_process(COMMAND git -C "${SOURCE}" status --porcelain --untracked-files=no
   OUTPUT_VARIABLE dirty ERROR_QUIET)
+execute_process(COMMAND git -C "${SOURCE}" log -1 --format=%cs
+  OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(NOT commit)
   set(commit "unknown")
 endif()
@@ -13,6 +15,7 @@ endif()
 file(WRITE "${OUT}.new" "#define GS_VERSION \"${VERSION}\"
 #define GS_COMMIT \"${commit}\"
 #define GS_COMMIT_DIRTY ${is_dirty}
+#define GS_COMMIT_DATE \"${date}\"
 #define GS_BUILD_TYPE \"${TYPE}\"
 ")
 execute_process(COMMAND ${CMAKE_COMMAND} -E copy_if_different "${OUT}.new" "${OUT}")

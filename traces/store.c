@@ -148,6 +148,16 @@ gs_status gs_store_open(const char *path, gs_store_mode mode, gs_store **out, gs
     return GS_OK;
 }
 
+const char *gs_store_library(void)
+{
+    return gs_sql_library();
+}
+
+int64_t gs_store_schema(void)
+{
+    return gs_store_schema_version;
+}
+
 void gs_store_close(gs_store *store)
 {
     if (store == NULL) {

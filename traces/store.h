@@ -32,6 +32,10 @@ GS_MUST_USE gs_status gs_store_open(const char *path, gs_store_mode mode, gs_sto
                                     gs_error *err);
 void gs_store_close(gs_store *store);
 
+/* For people: version of SQLite, and the schema that an open store has. */
+const char *gs_store_library(void);
+int64_t gs_store_schema(void);
+
 /* $XDG_STATE_HOME/gradsync/runs.db, with $HOME/.local/state where the first is not set or not
  * absolute. Both may be NULL. Errors: GS_ENOTFOUND (neither), GS_ELIMIT. */
 GS_MUST_USE gs_status gs_store_default_path(const char *xdg_state_home, const char *home, char *out,

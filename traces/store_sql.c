@@ -192,3 +192,8 @@ int64_t gs_sql_last_id(const gs_sql *sql)
 {
     return sqlite3_last_insert_rowid(sql->handle);
 }
+
+const char *gs_sql_library(void)
+{
+    return sqlite3_libversion();
+}

@@ -61,4 +61,7 @@ double gs_sql_real(const gs_sql_query *query, int column);
 const char *gs_sql_text(const gs_sql_query *query, int column);
 int64_t gs_sql_last_id(const gs_sql *sql);
 
+/* Version of the library that runs, for people. Static storage. */
+const char *gs_sql_library(void);
+
 #endif
