@@ -42,10 +42,10 @@ static const gs_field fields[] = {
     {.name = "accumulation",
      .kind = GS_FIELD_INT,
      GS_FIELD_AT(config, accumulation),
-     .default_text = "1",
-     .minimum = 1,
+     .default_text = "0",
+     .minimum = 0,
      .maximum = 65536,
-     .help = "forward and backward passes per optimizer step; gradients travel with the last one"},
+     .help = "passes per optimizer step, gradients travel with the last; 0: as the workload says"},
     {.name = "overlap",
      .kind = GS_FIELD_BOOL,
      GS_FIELD_AT(config, overlap),
@@ -108,7 +108,9 @@ static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
     }
     self->pending = gs_bucket_count(world);
     self->backward = true;
-    return (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = (uint32_t)chosen->accumulation};
+    int64_t passes = chosen->accumulation > 0 ? chosen->accumulation
+                                              : gs_world_job(world)->accumulation;
+    return (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = (uint32_t)passes};
 }
 
 /* The mean is taken before the sum, as DDP does: a sum of n gradients could overflow in half

@@ -390,7 +390,8 @@ void gs_apply(gs_world *world, uint32_t param, uint32_t grad, double rate_scale,
         gs_driver_broke(world, GS_ECONTRACT, "apply: no step has begun that could end");
         return;
     }
-    world->config.calls->apply(world->config.host, world->config.self, param, grad, rate_scale);
+    world->config.calls->apply(world->config.host, world->config.self, param, grad, rate_scale,
+                               last);
     if (last) {
         world->steps_ended++;
     }

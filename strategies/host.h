@@ -69,7 +69,9 @@ typedef struct gs_host_calls {
     /* Asks gs_driver_step_begin again on a later turn. */
     void (*wake)(void *host, gs_peer self);
     void (*vec)(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k);
-    void (*apply)(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale);
+    /* last: the entity's step ends with it. */
+    void (*apply)(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+                  bool last);
     /* The entity is drained. */
     void (*drained)(void *host, gs_peer self);
     /* A rule was broken, or ranks disagree: the run ends. The driver does nothing more after this.

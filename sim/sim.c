@@ -1,0 +1,418 @@
+#include "sim/sim_parts.h"
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "strategies/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVALUATIONS = 20 };
+
+void gs_sim_fail(gs_sim *sim, gs_status status, const gs_error *err)
+{
+    if (!sim->ended) {
+        sim->ended = true;
+        sim->result.status = status;
+        sim->result.error = *err;
+    }
+}
+
+/* ---------------------------------------------------------------- creation */
+
+static gs_status no_memory(const gs_sim *sim, gs_error *err)
+{
+    return gs_fail(err, GS_ENOMEM, "no memory for a run of %u ranks", sim->scenario->ranks);
+}
+
+/* The order in which rank 0's gradients come: DDP takes rank 0's for all. */
+static gs_status make_buckets(gs_sim *sim, const gs_bucket_plan **out_first, gs_error *err)
+{
+    const gs_profile_step *program = &sim->scenario->workload.profile->ranks[0].steps[0];
+    gs_arena scratch;
+    gs_arena_init(&scratch);
+    uint32_t *order = GS_TAKE(&scratch, uint32_t, sim->job.unit_count);
+    uint32_t ready = 0;
+    for (uint32_t i = 0; order != NULL && i < program->segment_count; i++) {
+        if (program->segments[i].kind == GS_SEGMENT_GRADIENT && ready < sim->job.unit_count) {
+            order[ready++] = program->segments[i].index;
+        }
+    }
+    GS_ASSERT(order == NULL || ready == sim->job.unit_count);
+    *out_first = NULL;
+    if (order != NULL) {
+        *out_first = gs_bucket_plan_make(&sim->job, &sim->layout.buckets, NULL, &sim->arena);
+        sim->buckets_rebuilt =
+            gs_bucket_plan_make(&sim->job, &sim->layout.buckets, order, &sim->arena);
+    }
+    gs_arena_fini(&scratch);
+    return *out_first != NULL && sim->buckets_rebuilt != NULL ? GS_OK : no_memory(sim, err);
+}
+
+static gs_status make_noise(gs_sim *sim, gs_error *err)
+{
+    const gs_noise *noise = &sim->scenario->noise;
+    if (noise->compute.law != GS_LAW_NONE || noise->straggler.kind != GS_STRAGGLER_NONE) {
+        GS_TRY(gs_compute_noise_create(noise, sim->config.seed, sim->job.ranks, &sim->arena,
+                                       &sim->compute_noise, err));
+    }
+    if (noise->latency.law != GS_LAW_NONE) {
+        gs_noise_sampler *sampler = GS_TAKE(&sim->arena, gs_noise_sampler, 1);
+        if (sampler == NULL) {
+            return no_memory(sim, err);
+        }
+        GS_TRY(gs_noise_sampler_init(sampler, &noise->latency, "noise.latency", err));
+        sim->latency_noise = sampler;
+    }
+    return GS_OK;
+}
+
+static gs_status make_task(gs_sim *sim, gs_error *err)
+{
+    const gs_workload *workload = &sim->scenario->workload;
+    sim->learns = workload->real_gradients;
+    if (!sim->learns) {
+        return GS_OK;
+    }
+    GS_TRY(gs_task_create(&workload->task, sim->scenario->data_dir, sim->config.seed, &sim->arena,
+                          &sim->task, err));
+    return gs_task_workspace_create(sim->task, workload->batch_per_rank, &sim->arena,
+                                    &sim->workspace, err);
+}
+
+static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
+{
+    gs_sim_entity *entity = &sim->entities[index];
+    bool is_worker = index < sim->job.ranks;
+    entity->self = is_worker ? (gs_peer){GS_WORKER, (uint16_t)index}
+                             : (gs_peer){GS_SERVER, (uint16_t)(index - sim->job.ranks)};
+    /* A server stands on the first group's kind of node. */
+    const gs_node_group *group =
+        is_worker ? gs_scenario_group_of(sim->scenario, index) : &sim->scenario->cluster.groups[0];
+    entity->vector_bytes_per_ns = (double)group->vector_bandwidth_bps / 8.0 / (double)GS_NS_PER_S;
+    gs_entity_memory_config memory = {
+        .job = &sim->job,
+        .layout = &sim->layout,
+        .self = entity->self,
+        .task = sim->task,
+        .workspace = sim->workspace,
+        .batch_per_rank = sim->scenario->workload.batch_per_rank,
+    };
+    return gs_entity_memory_init(&entity->memory, &memory, &sim->arena, err);
+}
+
+static gs_status make_drivers(gs_sim *sim, gs_error *err)
+{
+    const gs_bucket_plan *buckets;
+    GS_TRY(make_buckets(sim, &buckets, err));
+    sim->host_calls = gs_sim_host_calls;
+    if (!sim->learns) {
+        sim->host_calls.absorb = NULL; /* parts without floats are counted and nothing else */
+    }
+    gs_driver_config config = {
+        .strategy = sim->config.strategy->strategy,
+        .strategy_config = sim->config.strategy->config,
+        .job = &sim->job,
+        .layout = &sim->layout,
+        .all_reduce = gs_collective_find(sim->layout.all_reduce),
+        .buckets = buckets,
+        .calls = &sim->host_calls,
+        .host = sim,
+        .swap_state = sim->config.swap_state,
+    };
+    for (uint32_t i = 0; i < sim->entity_count; i++) {
+        config.self = sim->entities[i].self;
+        sim->entities[i].driver = gs_driver_create(&config, &sim->arena);
+        if (sim->entities[i].driver == NULL) {
+            return no_memory(sim, err);
+        }
+    }
+    for (uint32_t i = 0; i < sim->net.channel_count; i++) {
+        gs_sim_channel *channel = &sim->net.channels[i];
+        channel->inbox =
+            gs_driver_inbox(sim->entities[channel->to].driver, channel->stream, channel->from);
+    }
+    return GS_OK;
+}
+
+static gs_status make_net(gs_sim *sim, gs_error *err)
+{
+    sim->topology = gs_topology_create(sim->scenario, sim->layout.servers, &sim->arena);
+    if (sim->topology == NULL) {
+        return no_memory(sim, err);
+    }
+    gs_payload_pool_init(&sim->pool, &sim->arena);
+    gs_sim_net_config config = {
+        .loop = &sim->loop,
+        .topology = sim->topology,
+        .latency_noise = sim->latency_noise,
+        .seed = sim->config.seed,
+        .pool = &sim->pool,
+    };
+    return gs_sim_net_init(&sim->net, &config, &sim->arena) ? GS_OK : no_memory(sim, err);
+}
+
+static gs_status seal_net(gs_sim *sim, gs_error *err)
+{
+    uint64_t flows = 0;
+    for (uint32_t i = 0; i < sim->entity_count && sim->layout.point_to_point; i++) {
+        flows += sim->layout.outstanding_max[sim->entities[i].self.role];
+    }
+    bool private_allowed = !sim->layout.point_to_point && !sim->config.share_always;
+    return gs_sim_net_seal(&sim->net, private_allowed, (uint32_t)flows) ? GS_OK
+                                                                        : no_memory(sim, err);
+}
+
+static gs_status use_curve(gs_sim *sim, gs_error *err)
+{
+    const gs_cluster *cluster = &sim->scenario->cluster;
+    const gs_link *link = sim->scenario->nodes > 1 ? &cluster->nic : &cluster->intra;
+    sim->curve = link->curve;
+    size_t slots = (size_t)sim->layout.communicators * sim->job.ranks;
+    sim->native_slots = GS_TAKE(&sim->arena, uint32_t, slots);
+    sim->native_slices = GS_TAKE(&sim->arena, gs_slice, slots);
+    return sim->native_slots != NULL && sim->native_slices != NULL ? GS_OK : no_memory(sim, err);
+}
+
+static gs_status make(gs_sim *sim, gs_error *err)
+{
+    const gs_scenario *scenario = sim->scenario;
+    const gs_strategy_choice *choice = sim->config.strategy;
+    GS_TRY(gs_scenario_job(scenario, &sim->arena, &sim->job, err));
+    sim->job.seed = sim->config.seed;
+    GS_TRY(choice->strategy->layout(choice->config, &sim->job, &sim->layout, err));
+    if (sim->layout.servers > sim->job.servers) {
+        return gs_fail(err, GS_EINVAL,
+                       "cluster.servers.count: %u, but %s needs %u servers; raise it",
+                       sim->job.servers, choice->strategy->name, sim->layout.servers);
+    }
+    sim->entity_count = sim->job.ranks + sim->layout.servers;
+    sim->entities = GS_TAKE(&sim->arena, gs_sim_entity, sim->entity_count);
+    if (sim->entities == NULL ||
+        !gs_sim_loop_init(&sim->loop, sim->config.seed, sim->config.shuffle_ties) ||
+        !gs_sim_ops_init(&sim->ops, sim->job.ranks, sim->layout.communicators, sim->layout.ordered,
+                         &sim->arena)) {
+        return no_memory(sim, err);
+    }
+    GS_TRY(make_noise(sim, err));
+    GS_TRY(make_task(sim, err));
+    GS_TRY(make_net(sim, err));
+    for (uint32_t i = 0; i < sim->entity_count; i++) {
+        GS_TRY(make_entity(sim, i, err));
+    }
+    GS_TRY(gs_sim_worker_init(sim, err));
+    GS_TRY(make_drivers(sim, err));
+    GS_TRY(use_curve(sim, err));
+    return seal_net(sim, err);
+}
+
+static void start(gs_sim *sim)
+{
+    const gs_workload *workload = &sim->scenario->workload;
+    sim->budget_passes = workload->budget_steps * sim->job.accumulation;
+    sim->evaluate_every = sim->config.evaluate_every;
+    if (sim->evaluate_every <= 0) {
+        sim->evaluate_every = (workload->budget_steps + EVALUATIONS - 1) / EVALUATIONS;
+    }
+    for (uint32_t i = 0; i < sim->entity_count && !sim->ended; i++) {
+        gs_driver_start(sim->entities[i].driver, 0);
+    }
+    for (uint32_t rank = 0; rank < sim->job.ranks; rank++) {
+        gs_sim_worker_wake(sim, rank);
+    }
+}
+
+gs_sim *gs_sim_create(const gs_sim_config *config, gs_error *err)
+{
+    gs_sim *sim = calloc(1, sizeof *sim);
+    if (sim == NULL) {
+        (void)gs_fail(err, GS_ENOMEM, "no memory for a run");
+        return NULL;
+    }
+    sim->config = *config;
+    sim->scenario = config->scenario;
+    sim->free_call = GS_NO_CALL;
+    gs_arena_init(&sim->arena);
+    if (make(sim, err) != GS_OK) {
+        gs_sim_destroy(sim);
+        return NULL;
+    }
+    start(sim);
+    return sim;
+}
+
+void gs_sim_destroy(gs_sim *sim)
+{
+    if (sim != NULL) {
+        gs_sim_loop_fini(&sim->loop);
+        gs_arena_fini(&sim->arena);
+        free(sim);
+    }
+}
+
+/* ---------------------------------------------------------------- running */
+
+static void handle(gs_sim *sim, const gs_sim_event *event)
+{
+    switch (event->kind) {
+    case GS_SIM_PART:
+        gs_sim_world_part(sim, event->index);
+        return;
+    case GS_SIM_CHANNEL: {
+        gs_sim_left left = gs_sim_net_channel_event(&sim->net, event->index, event->handle);
+        if (left.left) {
+            gs_sim_world_left(sim, &left);
+        }
+        return;
+    }
+    case GS_SIM_WORKER:
+        gs_sim_worker_event(sim, event->index);
+        return;
+    case GS_SIM_CALL:
+        gs_sim_world_call(sim, event->index);
+        return;
+    case GS_SIM_NOTE:
+        gs_sim_world_note(sim, event->index);
+        return;
+    case GS_SIM_LINK:
+        gs_sim_net_link_event(&sim->net, event->index);
+        return;
+    case GS_SIM_KIND_COUNT:
+        break;
+    }
+    GS_ASSERT(false && "no such event");
+}
+
+/* Nothing is on its way and somebody still waits: who, and for whom. */
+static void report_deadlock(gs_sim *sim)
+{
+    char waits[3][160];
+    uint32_t found = 0, waiting = 0;
+    for (uint32_t i = 0; i < sim->entity_count; i++) {
+        char *out = waits[found < 3 ? found : 2];
+        char text[160];
+        if (!gs_driver_is_drained(sim->entities[i].driver) &&
+            gs_driver_waits_for(sim->entities[i].driver, text, sizeof text)) {
+            waiting++;
+            if (found < 3) {
+                memcpy(out, text, sizeof text);
+                found++;
+            }
+        }
+    }
+    gs_error err;
+    (void)gs_fail(&err, GS_EDEADLOCK, "%s: %u of %u wait and nothing is on its way: %s%s%s%s%s",
+                  sim->config.strategy->label, waiting, sim->entity_count,
+                  found > 0 ? waits[0] : "nobody says for what", found > 1 ? "; " : "",
+                  found > 1 ? waits[1] : "", found > 2 ? "; " : "", found > 2 ? waits[2] : "");
+    gs_sim_fail(sim, GS_EDEADLOCK, &err);
+}
+
+static void check_leftovers(gs_sim *sim)
+{
+    char left[160];
+    for (uint32_t i = 0; i < sim->entity_count; i++) {
+        if (gs_driver_leftovers(sim->entities[i].driver, left, sizeof left)) {
+            gs_error err;
+            (void)gs_fail(&err, GS_ECONTRACT, "%s: left over at the end of entity %u: %s",
+                          sim->config.strategy->label, i, left);
+            gs_sim_fail(sim, GS_ECONTRACT, &err);
+            return;
+        }
+    }
+}
+
+static void end_of_events(gs_sim *sim)
+{
+    if (sim->loop.out_of_memory) {
+        gs_error err;
+        (void)no_memory(sim, &err);
+        gs_sim_fail(sim, GS_ENOMEM, &err);
+    } else if (sim->drained < sim->entity_count) {
+        report_deadlock(sim);
+    } else {
+        check_leftovers(sim);
+    }
+    sim->ended = true;
+}
+
+bool gs_sim_run(gs_sim *sim, uint64_t events)
+{
+    for (uint64_t i = 0; i < events && !sim->ended; i++) {
+        gs_sim_event event;
+        /* Capacities go on changing for ever: a run in which nobody is left to care has ended. */
+        if (sim->drained == sim->entity_count || !gs_sim_loop_next(&sim->loop, &event)) {
+            end_of_events(sim);
+            break;
+        }
+        handle(sim, &event);
+    }
+    return !sim->ended;
+}
+
+double gs_sim_progress(const gs_sim *sim)
+{
+    double budget = (double)(sim->budget_passes * sim->job.ranks);
+    return budget > 0.0 ? (double)sim->passes / budget : 1.0;
+}
+
+void gs_sim_interrupt(gs_sim *sim)
+{
+    gs_error err;
+    (void)gs_fail(&err, GS_EINTERRUPTED, "interrupted at step %lld",
+                  (long long)gs_driver_step(sim->entities[0].driver));
+    gs_sim_fail(sim, GS_EINTERRUPTED, &err);
+}
+
+/* ---------------------------------------------------------------- result */
+
+const float *gs_sim_weights(const gs_sim *sim, uint32_t rank, size_t *out_count)
+{
+    uint32_t vector;
+    double weight;
+    gs_driver_model_view(sim->entities[rank].driver, &vector, &weight);
+    return gs_entity_memory_vector(&sim->entities[rank].memory, vector, out_count);
+}
+
+static uint64_t weights_hash(const gs_sim *sim)
+{
+    uint64_t hash = 0;
+    for (uint32_t rank = 0; rank < sim->job.ranks && sim->learns; rank++) {
+        uint32_t vector;
+        double weight;
+        gs_driver_model_view(sim->entities[rank].driver, &vector, &weight);
+        hash = gs_entity_memory_hash(&sim->entities[rank].memory, vector, hash);
+    }
+    return hash;
+}
+
+static int64_t steps_of_slowest(const gs_sim *sim)
+{
+    int64_t steps = INT64_MAX;
+    for (uint32_t rank = 0; rank < sim->job.ranks; rank++) {
+        int64_t own = gs_driver_step(sim->entities[rank].driver);
+        steps = own < steps ? own : steps;
+    }
+    return steps;
+}
+
+void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
+{
+    *out = sim->result;
+    out->steps = steps_of_slowest(sim);
+    out->weights_hash = weights_hash(sim);
+    out->result_hash =
+        gs_hash(out->weights_hash, &sim->result.result_hash, sizeof sim->result.result_hash);
+    out->facts.nic_count = sim->scenario->cluster.topology == GS_TOPOLOGY_NODES
+                               ? sim->scenario->nodes
+                               : sim->job.ranks;
+    out->facts.samples_per_step = sim->job.ranks * (int64_t)sim->workers[0].micro_steps *
+                                  sim->scenario->workload.batch_per_rank;
+    out->facts.nic_bytes_sent = sim->net.nic_bytes;
+    out->facts.events = sim->loop.handled;
+    out->facts.target_accuracy = sim->scenario->workload.target_accuracy;
+    if (out->facts.end_ns == 0) {
+        out->facts.end_ns = gs_sim_loop_now_ns(&sim->loop);
+    }
+    out->memory_bytes = sim->arena.used_bytes + gs_event_queue_bytes(sim->loop.queue);
+}

@@ -1,0 +1,462 @@
+#include "sim/sim_net.h"
+
+#include "base/assert.h"
+#include "base/rng.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- growing arrays */
+
+/* Twice the room from the arena; what was there is copied. NULL: no memory. */
+static void *grown(gs_sim_net *net, const void *old, uint32_t count, uint32_t *capacity,
+                   size_t item_bytes)
+{
+    uint32_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
+    void *memory = gs_arena_take(net->arena, wanted, item_bytes);
+    if (memory == NULL) {
+        net->out_of_memory = net->loop->out_of_memory = true;
+        return NULL;
+    }
+    if (count > 0) {
+        memcpy(memory, old, count * item_bytes);
+    }
+    *capacity = wanted;
+    return memory;
+}
+
+bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena *arena)
+{
+    *net = (gs_sim_net){
+        .loop = config->loop,
+        .topology = config->topology,
+        .latency_noise = config->latency_noise,
+        .seed = config->seed,
+        .pool = config->pool,
+        .free_part = GS_NO_PART,
+        .arena = arena,
+        .entity_bytes = GS_TAKE(arena, int64_t, config->topology->entities),
+    };
+    return net->entity_bytes != NULL;
+}
+
+/* ---------------------------------------------------------------- channels */
+
+static uint32_t hash_of(uint32_t from, uint32_t to, uint32_t stream)
+{
+    uint64_t mixed = ((uint64_t)from << 32 | to) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed ^= (uint64_t)stream * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return (uint32_t)(mixed >> 32 ^ mixed);
+}
+
+static uint32_t *place_of(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t stream)
+{
+    uint32_t mask = net->table_capacity - 1;
+    for (uint32_t at = hash_of(from, to, stream) & mask;; at = (at + 1) & mask) {
+        uint32_t held = net->table[at];
+        if (held == 0) {
+            return &net->table[at];
+        }
+        const gs_sim_channel *channel = &net->channels[held - 1];
+        if (channel->from == from && channel->to == to && channel->stream == stream) {
+            return &net->table[at];
+        }
+    }
+}
+
+/* At most half full. */
+static bool grow_table(gs_sim_net *net)
+{
+    if (2 * (net->channel_count + 1) <= net->table_capacity) {
+        return true;
+    }
+    uint32_t capacity = net->table_capacity == 0 ? 32 : 2 * net->table_capacity;
+    uint32_t *table = GS_TAKE(net->arena, uint32_t, capacity);
+    if (table == NULL) {
+        net->out_of_memory = net->loop->out_of_memory = true;
+        return false;
+    }
+    net->table = table;
+    net->table_capacity = capacity;
+    for (uint32_t i = 0; i < net->channel_count; i++) {
+        const gs_sim_channel *channel = &net->channels[i];
+        *place_of(net, channel->from, channel->to, channel->stream) = i + 1;
+    }
+    return true;
+}
+
+uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t stream)
+{
+    if (!grow_table(net)) {
+        return 0;
+    }
+    uint32_t *place = place_of(net, from, to, stream);
+    if (*place != 0) {
+        return *place - 1;
+    }
+    if (net->channel_count == net->channel_capacity) {
+        gs_sim_channel *channels =
+            grown(net, net->channels, net->channel_count, &net->channel_capacity, sizeof *channels);
+        if (channels == NULL) {
+            return 0;
+        }
+        net->channels = channels;
+    }
+    uint32_t index = net->channel_count++;
+    *place = index + 1;
+    net->channels[index] = (gs_sim_channel){
+        .from = from,
+        .to = to,
+        .stream = stream,
+        .inbox = UINT32_MAX,
+        .route = gs_topology_route(net->topology, from, to),
+        .flow = GS_FAIRSHARE_NONE,
+        .first = GS_NO_PART,
+        .last = GS_NO_PART,
+        .sending = GS_NO_PART,
+        .flush_call = GS_NO_CALL,
+    };
+    return index;
+}
+
+/* Which channels are alone on all their links. Returns how many are not. */
+static uint32_t find_private(gs_sim_net *net, bool private_allowed, uint32_t *channels_on_link)
+{
+    for (uint32_t i = 0; i < net->channel_count; i++) {
+        for (uint32_t hop = 0; hop < net->channels[i].route.link_count; hop++) {
+            channels_on_link[net->channels[i].route.links[hop]]++;
+        }
+    }
+    uint32_t shared = 0;
+    for (uint32_t i = 0; i < net->channel_count; i++) {
+        gs_sim_channel *channel = &net->channels[i];
+        channel->is_private = private_allowed;
+        for (uint32_t hop = 0; hop < channel->route.link_count; hop++) {
+            channel->is_private &= channels_on_link[channel->route.links[hop]] == 1;
+        }
+        shared += channel->is_private ? 0 : 1;
+    }
+    return shared;
+}
+
+static void start_link(gs_sim_net *net, uint32_t link)
+{
+    const gs_topology_link *of = &net->topology->links[link];
+    double factor = 1.0;
+    if (of->trace != NULL) {
+        factor = gs_rate_factor(of->trace, 0);
+        gs_tick next = gs_rate_next_change(of->trace, 0);
+        if (next != GS_TICK_NEVER) {
+            gs_sim_loop_at(net->loop, next, GS_SIM_LINK, link);
+        }
+    }
+    gs_fairshare_set_capacity(net->fairshare, link, of->bytes_per_tick * factor);
+}
+
+static bool make_flows(gs_sim_net *net, uint32_t capacity)
+{
+    net->fairshare = gs_fairshare_create(net->topology->link_count, capacity, net->arena);
+    net->channel_of_flow = GS_TAKE(net->arena, uint32_t, capacity);
+    net->free_flows = GS_TAKE(net->arena, uint32_t, capacity);
+    if (net->fairshare == NULL || net->channel_of_flow == NULL || net->free_flows == NULL) {
+        return false;
+    }
+    net->flow_capacity = net->free_flow_count = capacity;
+    for (uint32_t flow = 0; flow < capacity; flow++) {
+        net->free_flows[flow] = capacity - 1 - flow;
+    }
+    for (uint32_t link = 0; link < net->topology->link_count; link++) {
+        start_link(net, link);
+    }
+    return true;
+}
+
+bool gs_sim_net_seal(gs_sim_net *net, bool private_allowed, uint32_t flows_max)
+{
+    gs_arena scratch;
+    gs_arena_init(&scratch);
+    uint32_t *channels_on_link = GS_TAKE(&scratch, uint32_t, net->topology->link_count);
+    uint32_t shared = 0;
+    bool ok = channels_on_link != NULL && !net->out_of_memory;
+    if (ok) {
+        shared = find_private(net, private_allowed, channels_on_link);
+    }
+    gs_arena_fini(&scratch);
+    return ok && (shared + flows_max == 0 || make_flows(net, shared + flows_max));
+}
+
+/* ---------------------------------------------------------------- parts */
+
+uint32_t gs_sim_net_part(gs_sim_net *net)
+{
+    uint32_t part = net->free_part;
+    if (part != GS_NO_PART) {
+        net->free_part = net->parts[part].next;
+    } else {
+        if (net->part_count == net->part_capacity) {
+            gs_sim_part *parts =
+                grown(net, net->parts, net->part_count, &net->part_capacity, sizeof *parts);
+            if (parts == NULL) {
+                return GS_NO_PART;
+            }
+            net->parts = parts;
+        }
+        part = net->part_count++;
+    }
+    net->parts[part] = (gs_sim_part){.next = GS_NO_PART, .sender_slot = UINT32_MAX};
+    return part;
+}
+
+void gs_sim_net_part_free(gs_sim_net *net, uint32_t part)
+{
+    gs_payload_give(net->pool, net->parts[part].payload);
+    net->parts[part].next = net->free_part;
+    net->free_part = part;
+}
+
+static void append(gs_sim_net *net, gs_sim_channel *channel, uint32_t part)
+{
+    net->parts[part].next = GS_NO_PART;
+    if (channel->first == GS_NO_PART) {
+        channel->first = part;
+    } else {
+        net->parts[channel->last].next = part;
+    }
+    channel->last = part;
+}
+
+/* ---------------------------------------------------------------- times */
+
+static gs_tick ticks_for(double bytes, double bytes_per_tick)
+{
+    double ticks = bytes / bytes_per_tick + 0.5;
+    return ticks >= 1.0 || bytes <= 0.0 ? (gs_tick)ticks : 1;
+}
+
+/* Jitter scales the latency; a later message never overtakes. */
+static void arrive(gs_sim_net *net, gs_sim_channel *channel, gs_tick left)
+{
+    gs_tick latency = gs_ticks(channel->route.latency_ns);
+    if (net->latency_noise != NULL) {
+        gs_rng_key key = {net->seed, GS_RNG_LATENCY, (uint32_t)(channel - net->channels)};
+        latency = (gs_tick)((double)latency *
+                            gs_noise_draw(net->latency_noise, key, channel->messages, 0));
+    }
+    channel->messages++;
+    gs_tick at = left + latency;
+    at = at > channel->last_arrival ? at : channel->last_arrival;
+    channel->last_arrival = at;
+    gs_sim_loop_at(net->loop, at, GS_SIM_PART, (uint32_t)(channel - net->channels));
+}
+
+/* ---------------------------------------------------------------- private channels */
+
+/* The slower of two links at every instant; links of a route differ in rate, and in how it varies.
+ */
+static gs_tick private_end(const gs_sim_net *net, const gs_route *route, gs_tick start,
+                           int64_t bytes)
+{
+    gs_rate_source sources[GS_TOPOLOGY_ROUTE_MAX];
+    for (uint32_t hop = 0; hop < route->link_count; hop++) {
+        const gs_topology_link *link = &net->topology->links[route->links[hop]];
+        sources[hop] = (gs_rate_source){link->bytes_per_tick, link->trace};
+    }
+    return gs_rate_end(sources, route->link_count, start, (double)bytes);
+}
+
+static void send_private(gs_sim_net *net, gs_sim_channel *channel, int64_t bytes, gs_tick ready_at,
+                         uint32_t part)
+{
+    gs_tick start = ready_at > net->loop->now ? ready_at : net->loop->now;
+    start = start > channel->free_at ? start : channel->free_at;
+    const gs_topology_link *first = &net->topology->links[channel->route.links[0]];
+    const gs_topology_link *second = &net->topology->links[channel->route.links[1]];
+    if (first->trace == NULL && second->trace == NULL) {
+        double rate = first->bytes_per_tick < second->bytes_per_tick ? first->bytes_per_tick
+                                                                     : second->bytes_per_tick;
+        channel->free_at = start + ticks_for((double)bytes, rate);
+    } else {
+        channel->free_at = private_end(net, &channel->route, start, bytes);
+    }
+    if (part != GS_NO_PART) {
+        append(net, channel, part);
+    }
+    arrive(net, channel, channel->free_at);
+}
+
+/* ---------------------------------------------------------------- shared channels */
+
+static void reschedule(gs_sim_net *net, gs_sim_channel *channel)
+{
+    double rate = gs_fairshare_rate(net->fairshare, channel->flow);
+    channel->handle = 0;
+    if (rate > 0.0) {
+        gs_tick at = net->loop->now + ticks_for(channel->remaining, rate);
+        channel->handle =
+            gs_sim_loop_at(net->loop, at, GS_SIM_CHANNEL, (uint32_t)(channel - net->channels));
+    }
+}
+
+/* Flows whose rate has changed keep what they have sent and get a new end. */
+static void apply_changes(gs_sim_net *net)
+{
+    for (uint32_t i = 0; i < net->fairshare->change_count; i++) {
+        const gs_fairshare_change *change = &net->fairshare->changes[i];
+        gs_sim_channel *channel = &net->channels[net->channel_of_flow[change->flow]];
+        channel->remaining -= change->old_rate * (double)(net->loop->now - channel->updated);
+        channel->remaining = channel->remaining > 0.0 ? channel->remaining : 0.0;
+        channel->updated = net->loop->now;
+        reschedule(net, channel);
+    }
+}
+
+static void begin_flow(gs_sim_net *net, gs_sim_channel *channel)
+{
+    GS_ASSERT(net->free_flow_count > 0);
+    channel->flow = net->free_flows[--net->free_flow_count];
+    channel->flowing = true;
+    channel->remaining = (double)net->parts[channel->sending].bytes;
+    channel->updated = net->loop->now;
+    channel->handle = 0;
+    net->channel_of_flow[channel->flow] = (uint32_t)(channel - net->channels);
+    gs_fairshare_add(net->fairshare, channel->flow, channel->route.links,
+                     channel->route.link_count);
+    apply_changes(net);
+}
+
+/* The first waiting part flows as soon as it is ready. */
+static void begin_next(gs_sim_net *net, gs_sim_channel *channel)
+{
+    gs_tick ready_at = net->parts[channel->sending].ready_at;
+    if (ready_at > net->loop->now) {
+        channel->handle = gs_sim_loop_at(net->loop, ready_at, GS_SIM_CHANNEL,
+                                         (uint32_t)(channel - net->channels));
+    } else {
+        begin_flow(net, channel);
+    }
+}
+
+static void send_shared(gs_sim_net *net, gs_sim_channel *channel, uint32_t part)
+{
+    append(net, channel, part);
+    if (channel->sending == GS_NO_PART) {
+        channel->sending = part;
+        begin_next(net, channel);
+    }
+}
+
+/* The flow has ended: its part leaves, and the next one begins. */
+static gs_sim_left end_flow(gs_sim_net *net, gs_sim_channel *channel)
+{
+    uint32_t part = channel->sending;
+    gs_sim_left left = {.left = true,
+                        .from = channel->from,
+                        .sender_slot = net->parts[part].sender_slot,
+                        .flush_call = GS_NO_CALL};
+    channel->sending = net->parts[part].next;
+    channel->handle = 0;
+    arrive(net, channel, net->loop->now);
+    if (channel->sending != GS_NO_PART && net->parts[channel->sending].ready_at <= net->loop->now) {
+        channel->remaining = (double)net->parts[channel->sending].bytes;
+        channel->updated = net->loop->now;
+        reschedule(net, channel);
+        return left;
+    }
+    channel->flowing = false;
+    gs_fairshare_remove(net->fairshare, channel->flow);
+    net->free_flows[net->free_flow_count++] = channel->flow;
+    channel->flow = GS_FAIRSHARE_NONE;
+    apply_changes(net);
+    if (channel->sending != GS_NO_PART) {
+        begin_next(net, channel);
+    } else {
+        left.flush_call = channel->flush_call;
+        channel->flush_call = GS_NO_CALL;
+    }
+    return left;
+}
+
+/* ---------------------------------------------------------------- requests */
+
+void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_tick ready_at,
+                     uint32_t part)
+{
+    gs_sim_channel *channel = &net->channels[channel_index];
+    net->entity_bytes[channel->from] += bytes;
+    net->nic_bytes += channel->route.over_nic ? bytes : 0;
+    if (channel->is_private) {
+        send_private(net, channel, bytes, ready_at, part);
+        return;
+    }
+    if (part == GS_NO_PART) {
+        part = gs_sim_net_part(net);
+        if (part == GS_NO_PART) {
+            return;
+        }
+    }
+    net->parts[part].bytes = bytes;
+    net->parts[part].ready_at = ready_at;
+    send_shared(net, channel, part);
+}
+
+void gs_sim_net_note(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t part)
+{
+    gs_route route = gs_topology_route(net->topology, from, to);
+    gs_sim_loop_at(net->loop, net->loop->now + gs_ticks(route.latency_ns), GS_SIM_NOTE, part);
+}
+
+gs_tick gs_sim_net_flush(gs_sim_net *net, uint32_t channel_index, uint32_t call)
+{
+    gs_sim_channel *channel = &net->channels[channel_index];
+    if (channel->is_private) {
+        return channel->free_at;
+    }
+    if (channel->sending == GS_NO_PART) {
+        return net->loop->now;
+    }
+    GS_ASSERT(channel->flush_call == GS_NO_CALL);
+    channel->flush_call = call;
+    return GS_TICK_NEVER;
+}
+
+/* ---------------------------------------------------------------- events */
+
+gs_sim_left gs_sim_net_channel_event(gs_sim_net *net, uint32_t channel_index, uint64_t handle)
+{
+    gs_sim_channel *channel = &net->channels[channel_index];
+    if (channel->handle != handle) {
+        return (gs_sim_left){.left = false}; /* withdrawn: the rate has changed since */
+    }
+    if (!channel->flowing) {
+        begin_flow(net, channel);
+        return (gs_sim_left){.left = false};
+    }
+    return end_flow(net, channel);
+}
+
+void gs_sim_net_link_event(gs_sim_net *net, uint32_t link)
+{
+    const gs_topology_link *of = &net->topology->links[link];
+    gs_tick now = net->loop->now;
+    gs_fairshare_set_capacity(net->fairshare, link,
+                              of->bytes_per_tick * gs_rate_factor(of->trace, now));
+    apply_changes(net);
+    gs_sim_loop_at(net->loop, gs_rate_next_change(of->trace, now), GS_SIM_LINK, link);
+}
+
+gs_sim_part *gs_sim_net_delivered(gs_sim_net *net, uint32_t channel_index, uint32_t *out_part)
+{
+    uint32_t part = net->channels[channel_index].first;
+    *out_part = part;
+    return part == GS_NO_PART ? NULL : &net->parts[part];
+}
+
+void gs_sim_net_take(gs_sim_net *net, uint32_t channel_index)
+{
+    gs_sim_channel *channel = &net->channels[channel_index];
+    uint32_t part = channel->first;
+    GS_ASSERT(part != GS_NO_PART);
+    channel->first = net->parts[part].next;
+    if (channel->first == GS_NO_PART) {
+        channel->last = GS_NO_PART;
+    }
+}

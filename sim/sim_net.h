@@ -1,0 +1,128 @@
+/* Messages on their way: first-in first-out channels over links that share their capacity max-min
+ * fairly.
+ *
+ * A channel is an ordered stream from one entity to another. Parts queue at its head; one at a time
+ * is a flow over the route (sim/topology.h), at the rate that the links give it (sim/fairshare.h),
+ * in pieces as the capacity changes over time; then the latency passes, with jitter, never
+ * overtaking. A channel all of whose links carry no other channel is private: nobody can change its
+ * rate, so each part costs one event, exact to the tick. Channels of communicators are opened
+ * before the run, which then is sealed. */
+#ifndef GS_SIM_SIM_NET_H
+#define GS_SIM_SIM_NET_H
+
+#include "base/arena.h"
+#include "sim/fairshare.h"
+#include "sim/noise.h"
+#include "sim/rate_integral.h"
+#include "sim/sim_loop.h"
+#include "sim/topology.h"
+#include "strategies/host.h"
+#include "traces/entity_memory.h"
+
+#define GS_NO_PART UINT32_MAX
+#define GS_NO_CALL UINT32_MAX
+
+/* One message on a channel, or a note. Parts of timing-only collectives on private channels have
+ * none. */
+typedef struct gs_sim_part {
+    uint32_t next;        /* on its channel, or of the free list */
+    uint32_t sender_slot; /* to be told when it has left; UINT32_MAX: nobody */
+    int64_t bytes;
+    gs_tick ready_at;    /* not sent before: the sender's stream is busy until then */
+    gs_time_ns asked_ns; /* when the sender asked */
+    gs_message message;  /* point to point and notes */
+    gs_payload *payload; /* NULL: timing only */
+} gs_sim_part;
+
+typedef struct gs_sim_channel {
+    uint32_t from, to; /* entities */
+    uint32_t stream;   /* communicator, or the number of communicators for point to point */
+    uint32_t inbox;    /* of the receiving driver; communicators only */
+    gs_route route;
+    bool is_private;
+    bool flowing;  /* the first unsent part is a flow now */
+    uint32_t flow; /* index in fairshare while it flows */
+    uint32_t first,
+        last;         /* parts: delivered ones first, then those under way, then those waiting */
+    uint32_t sending; /* first that has not left */
+    uint64_t handle;  /* of the pending GS_SIM_CHANNEL event; 0: none */
+    gs_tick free_at;  /* private: the last part has left */
+    gs_tick last_arrival;
+    uint64_t messages;
+    double remaining; /* bytes of the flow, at `updated` */
+    gs_tick updated;
+    uint32_t flush_call; /* waits until the channel is empty; GS_NO_CALL */
+} gs_sim_channel;
+
+typedef struct gs_sim_net {
+    gs_sim_loop *loop;
+    const gs_topology *topology;
+    const gs_noise_sampler *latency_noise;
+    uint64_t seed;
+    gs_sim_channel *channels;
+    uint32_t channel_count, channel_capacity;
+    uint32_t *table; /* open addressing: channel + 1 by (from, to, stream) */
+    uint32_t table_capacity;
+    gs_fairshare *fairshare; /* NULL while every channel is private */
+    uint32_t *channel_of_flow, *free_flows;
+    uint32_t free_flow_count, flow_capacity;
+    gs_sim_part *parts;
+    uint32_t part_count, part_capacity, free_part;
+    gs_payload_pool *pool;
+    int64_t nic_bytes;
+    int64_t *entity_bytes; /* [entities] sent */
+    gs_arena *arena;
+    bool out_of_memory;
+} gs_sim_net;
+
+typedef struct gs_sim_net_config {
+    gs_sim_loop *loop;
+    const gs_topology *topology;
+    const gs_noise_sampler *latency_noise;
+    uint64_t seed;
+    gs_payload_pool *pool; /* where payloads of freed parts go */
+} gs_sim_net_config;
+
+/* false: no memory. */
+bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena *arena);
+
+/* The channel, opened if it is not. Communicators' must be opened before the net is sealed. */
+uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t stream);
+
+/* No more channels of communicators. private_allowed: false where point to point is used, or for
+ * tests. flows_max: parts that may be flows at one time beyond one a channel open now. false: no
+ * memory. */
+bool gs_sim_net_seal(gs_sim_net *net, bool private_allowed, uint32_t flows_max);
+
+/* An empty part, or GS_NO_PART without memory. Freed with its payload. */
+uint32_t gs_sim_net_part(gs_sim_net *net);
+void gs_sim_net_part_free(gs_sim_net *net, uint32_t part);
+
+/* Queues bytes on a channel. part: its data and message, or GS_NO_PART; owner from now on: the net.
+ */
+void gs_sim_net_send(gs_sim_net *net, uint32_t channel, int64_t bytes, gs_tick ready_at,
+                     uint32_t part);
+/* A note: latency only. */
+void gs_sim_net_note(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t part);
+
+/* When everything queued so far has left; GS_TICK_NEVER: not known yet, `call` is put into
+ * flush_call and comes back from gs_sim_net_channel_event. */
+gs_tick gs_sim_net_flush(gs_sim_net *net, uint32_t channel, uint32_t call);
+
+typedef struct gs_sim_left {
+    bool left;            /* a part has left its sender: */
+    uint32_t from;        /* entity, */
+    uint32_t sender_slot; /* to be told; UINT32_MAX: nobody */
+    uint32_t flush_call;  /* whose channel is empty now; GS_NO_CALL */
+} gs_sim_left;
+
+/* GS_SIM_CHANNEL and GS_SIM_LINK events. */
+gs_sim_left gs_sim_net_channel_event(gs_sim_net *net, uint32_t channel, uint64_t handle);
+void gs_sim_net_link_event(gs_sim_net *net, uint32_t link);
+
+/* The oldest part delivered and not taken: for absorb and for point-to-point messages. */
+gs_sim_part *gs_sim_net_delivered(gs_sim_net *net, uint32_t channel, uint32_t *out_part);
+/* Takes it off the channel; free it after use. */
+void gs_sim_net_take(gs_sim_net *net, uint32_t channel);
+
+#endif

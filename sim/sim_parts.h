@@ -1,0 +1,119 @@
+/* The inside of a run, shared by its three files and nobody else: sim.c (make, run, result),
+ * sim_worker.c (what a rank computes, and when), sim_world.c (what drivers ask of the host). */
+#ifndef GS_SIM_SIM_PARTS_H
+#define GS_SIM_SIM_PARTS_H
+
+#include "base/hash.h"
+#include "sim/input_stage.h"
+#include "sim/noise.h"
+#include "sim/sim.h"
+#include "sim/sim_account.h"
+#include "sim/sim_loop.h"
+#include "sim/sim_net.h"
+#include "sim/sim_ops.h"
+#include "sim/topology.h"
+#include "strategies/driver.h"
+#include "traces/entity_memory.h"
+
+typedef enum gs_worker_phase {
+    GS_WORKER_ASKS,  /* or is held: between two steps */
+    GS_WORKER_INPUT, /* waits for the loader */
+    GS_WORKER_COMPUTES,
+    GS_WORKER_BLOCKS, /* in a blocking op */
+    GS_WORKER_DONE
+} gs_worker_phase;
+
+typedef struct gs_sim_worker {
+    gs_worker_phase phase;
+    int64_t step; /* under way, or the next one to ask for */
+    uint32_t micro_step, micro_steps;
+    uint32_t at; /* vector of the gradient */
+    const gs_profile_step *program;
+    uint32_t segment;        /* next of the program */
+    gs_time_ns since_ns;     /* phase began */
+    gs_time_ns optimizer_ns; /* of the step, as the profile has it */
+    double compute_scale;    /* of its node */
+    int64_t passes;          /* begun */
+    uint64_t blocking;       /* blocking ops come to */
+    bool has_gradient;       /* of this step */
+    bool asked_again;        /* a GS_SIM_WORKER event is on its way */
+    bool told;               /* to quiesce */
+    double loss;
+    int64_t bytes_before; /* sent before this step */
+} gs_sim_worker;
+
+typedef struct gs_sim_entity {
+    gs_peer self;
+    gs_driver *driver;
+    gs_entity_memory memory;
+    gs_tick stream_free; /* its stream of vector operations is busy until then */
+    double vector_bytes_per_ns;
+} gs_sim_entity;
+
+/* A completion that a driver gets on a later turn. */
+typedef struct gs_sim_call {
+    uint32_t next; /* of the free list */
+    uint32_t entity;
+    uint32_t slot;
+    uint32_t channels_left; /* a flush waits for */
+    bool native;
+    gs_tick at; /* of a flush: the latest channel so far */
+} gs_sim_call;
+
+struct gs_sim {
+    gs_sim_config config;
+    const gs_scenario *scenario;
+    gs_arena arena;
+    gs_job job;
+    gs_layout layout;
+    bool learns; /* real gradients */
+    gs_task *task;
+    gs_task_workspace *workspace;
+    gs_payload_pool pool;
+    gs_sim_loop loop;
+    gs_sim_net net;
+    gs_sim_ops ops;
+    const gs_topology *topology;
+    gs_host_calls host_calls;
+    uint32_t entity_count;
+    gs_sim_entity *entities; /* workers, then servers */
+    gs_sim_worker *workers;
+    gs_sim_account *accounts;
+    gs_input_loader *input; /* NULL: none */
+    gs_compute_noise *compute_noise;
+    const gs_noise_sampler *latency_noise;
+    const gs_bucket_plan *buckets_rebuilt;
+    gs_sim_call *calls;
+    uint32_t call_count, call_capacity, free_call;
+    uint32_t *native_slots; /* [communicators][ranks]: slots of the ops that the host runs itself */
+    gs_slice *native_slices;
+    const gs_curve *curve; /* of all-reduce; NULL: none */
+    int64_t budget_passes; /* forward and backward passes of one worker */
+    int64_t passes;        /* ended, over all workers */
+    uint32_t workers_told; /* to quiesce */
+    uint32_t drained;
+    bool quiescing_all;
+    bool ended;
+    int64_t evaluate_every;
+    gs_sim_result result;
+};
+
+/* sim.c */
+void gs_sim_fail(gs_sim *sim, gs_status status, const gs_error *err);
+
+/* sim_worker.c */
+gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err);
+void gs_sim_worker_wake(gs_sim *sim, uint32_t worker); /* on a later turn */
+void gs_sim_worker_event(gs_sim *sim, uint32_t worker);
+void gs_sim_worker_drained(gs_sim *sim, uint32_t worker);
+gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t worker);
+void gs_sim_worker_step_ended(gs_sim *sim, uint32_t worker);
+
+/* sim_world.c */
+extern const gs_host_calls gs_sim_host_calls;
+void gs_sim_world_part(gs_sim *sim, uint32_t channel);
+void gs_sim_world_note(gs_sim *sim, uint32_t part);
+void gs_sim_world_left(gs_sim *sim, const gs_sim_left *left);
+void gs_sim_world_call(gs_sim *sim, uint32_t call);
+
+#endif

@@ -1,0 +1,383 @@
+/* A simulated rank: it asks its strategy for a step, waits for input, plays the segments of its
+ * profile, says which gradients are ready, and asks again. */
+#include "sim/sim_parts.h"
+
+#include "base/assert.h"
+
+#include <math.h>
+
+static gs_time_ns now_ns(const gs_sim *sim)
+{
+    return gs_sim_loop_now_ns(&sim->loop);
+}
+
+static void event_at(gs_sim *sim, uint32_t worker, gs_time_ns at)
+{
+    gs_tick tick = gs_ticks(at);
+    gs_sim_loop_at(&sim->loop, tick > sim->loop.now ? tick : sim->loop.now, GS_SIM_WORKER, worker);
+}
+
+gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err)
+{
+    uint32_t ranks = sim->job.ranks;
+    sim->workers = GS_TAKE(&sim->arena, gs_sim_worker, ranks);
+    sim->accounts = GS_TAKE(&sim->arena, gs_sim_account, ranks);
+    if (sim->workers == NULL || sim->accounts == NULL) {
+        return gs_fail(err, GS_ENOMEM, "no memory for %u ranks", ranks);
+    }
+    const gs_input_stage *input = &sim->scenario->workload.input;
+    if (input->time_ns > 0) {
+        GS_TRY(gs_input_loader_create(input, &sim->scenario->noise.input, sim->config.seed, ranks,
+                                      &sim->arena, &sim->input, err));
+    }
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        sim->workers[rank].compute_scale = gs_scenario_group_of(sim->scenario, rank)->compute_scale;
+        gs_sim_account_init(&sim->accounts[rank], (int32_t)rank, &sim->ops, &sim->arena);
+    }
+    return GS_OK;
+}
+
+void gs_sim_worker_wake(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    if (!worker->asked_again && worker->phase == GS_WORKER_ASKS) {
+        worker->asked_again = true;
+        gs_sim_loop_at(&sim->loop, sim->loop.now, GS_SIM_WORKER, index);
+    }
+}
+
+/* ---------------------------------------------------------------- rows and the curve */
+
+static void record(gs_sim *sim, gs_status status, const char *what)
+{
+    if (status != GS_OK) {
+        gs_error err;
+        (void)gs_fail(&err, status, "no memory for the %s of the run", what);
+        gs_sim_fail(sim, status, &err);
+    }
+}
+
+static void close_row(gs_sim *sim, uint32_t index, gs_time_ns at)
+{
+    gs_step_row row = gs_sim_account_end(&sim->accounts[index], at);
+    row.bytes_sent = sim->net.entity_bytes[index] - sim->workers[index].bytes_before;
+    sim->workers[index].bytes_before += row.bytes_sent;
+    sim->result.result_hash = gs_hash(sim->result.result_hash, &row.step, sizeof row.step);
+    sim->result.result_hash = gs_hash(sim->result.result_hash, &row.rank, sizeof row.rank);
+    const int64_t parts[] = {row.start_ns, row.duration_ns, row.compute_ns, row.exposed_comm_ns,
+                             row.wait_ns,  row.input_ns,    row.bytes_sent};
+    sim->result.result_hash = gs_hash(sim->result.result_hash, parts, sizeof parts);
+    if (sim->config.record != NULL) {
+        record(sim, gs_record_step(sim->config.record, &row), "step rows");
+    }
+}
+
+/* Off the simulated clock: looking at a model takes no time. Where a strategy has no view of its
+ * own the replicas are equal, and worker 0's stands for all. */
+static void evaluate(gs_sim *sim, int64_t steps)
+{
+    const gs_workload *workload = &sim->scenario->workload;
+    gs_curve_row row = {.step = steps,
+                        .time_ns = now_ns(sim),
+                        .samples = sim->passes * workload->batch_per_rank,
+                        .loss = NAN,
+                        .accuracy = NAN};
+    uint32_t vector;
+    double weight;
+    gs_driver_model_view(sim->entities[0].driver, &vector, &weight);
+    size_t count;
+    const float *model = gs_entity_memory_vector(&sim->entities[0].memory, vector, &count);
+    gs_error err;
+    gs_status status = gs_task_evaluate(sim->workspace, model, &row.loss, &row.accuracy, &err);
+    if (status != GS_OK) {
+        gs_sim_fail(sim, status, &err);
+        return;
+    }
+    record(sim, gs_record_curve(sim->config.record, &row), "curve");
+}
+
+void gs_sim_worker_step_ended(gs_sim *sim, uint32_t index)
+{
+    if (index != 0 || !sim->learns || sim->config.record == NULL) {
+        return;
+    }
+    int64_t steps = gs_driver_step(sim->entities[0].driver) + 1;
+    if (steps % sim->evaluate_every == 0 || sim->workers[0].passes >= sim->budget_passes) {
+        evaluate(sim, steps);
+    }
+}
+
+/* ---------------------------------------------------------------- the end of a run */
+
+static void quiesce_servers(gs_sim *sim, int64_t cut_step)
+{
+    for (uint32_t entity = sim->job.ranks; entity < sim->entity_count; entity++) {
+        gs_driver_quiesce(sim->entities[entity].driver, now_ns(sim), cut_step);
+    }
+}
+
+static void quiesce(gs_sim *sim, uint32_t index, int64_t cut_step)
+{
+    if (sim->workers[index].told) {
+        return;
+    }
+    sim->workers[index].told = true;
+    sim->workers_told++;
+    gs_driver_quiesce(sim->entities[index].driver, now_ns(sim), cut_step);
+    if (sim->workers_told == sim->job.ranks) {
+        quiesce_servers(sim, cut_step);
+    }
+}
+
+/* A strategy that cuts on its own has a budget of gradients, and all stop at once: a budget of
+ * steps a worker would let the fast ones end while the slow ones still learn from nobody. */
+static void cut_everyone(gs_sim *sim)
+{
+    sim->quiescing_all = true;
+    for (uint32_t index = 0; index < sim->job.ranks; index++) {
+        if (sim->workers[index].phase == GS_WORKER_ASKS) {
+            quiesce(sim, index, -1);
+        }
+    }
+}
+
+void gs_sim_worker_drained(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    gs_time_ns at = gs_tick_ns(sim->entities[index].stream_free);
+    at = at > now_ns(sim) ? at : now_ns(sim);
+    if (worker->step > 0) {
+        close_row(sim, index, at);
+    }
+    worker->phase = GS_WORKER_DONE;
+    sim->result.facts.end_ns = at > sim->result.facts.end_ns ? at : sim->result.facts.end_ns;
+}
+
+/* ---------------------------------------------------------------- a step */
+
+static void compute(gs_sim *sim, uint32_t index);
+
+static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    gs_sim_entity *entity = &sim->entities[index];
+    gs_time_ns now = now_ns(sim);
+    if (worker->step > 0) {
+        close_row(sim, index, now);
+    }
+    gs_sim_account_begin(&sim->accounts[index], worker->step, now);
+    worker->micro_step = 0;
+    worker->micro_steps = plan->micro_steps;
+    worker->passes += plan->micro_steps;
+    worker->at = plan->at;
+    worker->has_gradient = false;
+    worker->loss = NAN;
+    const gs_profile *profile = sim->scenario->workload.profile;
+    const gs_profile_rank *recorded = &profile->ranks[index % profile->rank_count];
+    worker->program = &recorded->steps[worker->step % recorded->step_count];
+    worker->segment = 0;
+    worker->step++;
+    /* DDP rebuilds its buckets once, after the first step, in the order in which gradients came. */
+    if (worker->step == 1) {
+        gs_driver_set_buckets(entity->driver, sim->buckets_rebuilt);
+    }
+    /* The gradient is taken at a vector that the stream may still be writing. */
+    gs_time_ns start = gs_tick_ns(entity->stream_free);
+    worker->since_ns = start > now ? start : now;
+    worker->phase = GS_WORKER_INPUT;
+    event_at(sim, index, worker->since_ns);
+}
+
+static void ask(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    if (worker->phase == GS_WORKER_DONE || sim->ended) {
+        return;
+    }
+    if (sim->layout.cut == GS_CUT_COMMON && worker->passes >= sim->budget_passes) {
+        quiesce(sim, index, worker->step);
+        return;
+    }
+    if (sim->quiescing_all) {
+        quiesce(sim, index, -1);
+        return;
+    }
+    gs_plan plan;
+    gs_driver_step_begin(sim->entities[index].driver, now_ns(sim), &plan);
+    if (plan.go && !sim->ended) {
+        begin_step(sim, index, &plan);
+    }
+}
+
+/* The batch of every micro-step comes from the loader. */
+static void take_input(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    gs_time_ns ready = worker->since_ns;
+    if (sim->input != NULL) {
+        ready = gs_input_loader_take(sim->input, index, worker->since_ns);
+    }
+    if (ready > worker->since_ns) {
+        worker->phase = GS_WORKER_INPUT;
+        event_at(sim, index, ready);
+        return;
+    }
+    compute(sim, index);
+}
+
+static void end_backward(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    worker->phase = GS_WORKER_ASKS;
+    sim->passes += worker->micro_steps;
+    gs_driver_backward_done(sim->entities[index].driver, now_ns(sim), worker->loss);
+    if (sim->layout.cut == GS_CUT_OWN && sim->passes >= sim->budget_passes * sim->job.ranks &&
+        !sim->quiescing_all) {
+        cut_everyone(sim);
+    } else if (worker->phase == GS_WORKER_ASKS) {
+        ask(sim, index);
+    }
+}
+
+static void unit_ready(gs_sim *sim, uint32_t index, uint32_t unit)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    if (worker->micro_step + 1 < worker->micro_steps) {
+        return;
+    }
+    if (!worker->has_gradient) {
+        worker->has_gradient = true;
+        gs_error err;
+        gs_status status = gs_entity_memory_gradient(&sim->entities[index].memory, worker->at,
+                                                     worker->micro_steps, &worker->loss, &err);
+        if (status != GS_OK) {
+            gs_sim_fail(sim, status, &err);
+            return;
+        }
+    }
+    gs_driver_unit_ready(sim->entities[index].driver, now_ns(sim), unit);
+}
+
+static void block(gs_sim *sim, uint32_t index, uint32_t which)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    worker->phase = GS_WORKER_BLOCKS;
+    worker->since_ns = now_ns(sim);
+    bool last = false;
+    gs_error err;
+    gs_status status = gs_sim_ops_block(&sim->ops, index, worker->blocking++, which,
+                                        worker->since_ns, &last, &err);
+    if (status != GS_OK) {
+        gs_sim_fail(sim, status, &err);
+        return;
+    }
+    if (last) {
+        gs_time_ns wire = sim->scenario->workload.profile->blocking[which].wire_ns;
+        for (uint32_t member = 0; member < sim->job.ranks; member++) {
+            event_at(sim, member, worker->since_ns + wire);
+        }
+    }
+}
+
+/* Plays the program up to the next thing that takes time: adjacent compute segments are one. */
+static void compute(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    double factor = worker->compute_scale;
+    if (sim->compute_noise != NULL) {
+        factor *= gs_compute_noise_factor(sim->compute_noise, index, (uint64_t)worker->step - 1,
+                                          now_ns(sim));
+    }
+    gs_time_ns duration = 0;
+    worker->since_ns = now_ns(sim);
+    while (!sim->ended) {
+        if (worker->segment == worker->program->segment_count) {
+            break;
+        }
+        const gs_segment *segment = &worker->program->segments[worker->segment];
+        bool instant = segment->kind == GS_SEGMENT_GRADIENT || segment->kind == GS_SEGMENT_BLOCKING;
+        if (instant && duration > 0) {
+            break;
+        }
+        worker->segment++;
+        if (segment->kind == GS_SEGMENT_GRADIENT) {
+            unit_ready(sim, index, segment->index);
+        } else if (segment->kind == GS_SEGMENT_BLOCKING) {
+            block(sim, index, segment->index);
+            return;
+        } else if (segment->kind != GS_SEGMENT_OPTIMIZER) {
+            duration += (gs_time_ns)((double)segment->duration_ns * factor + 0.5);
+        }
+    }
+    if (sim->ended) {
+        return;
+    }
+    if (duration > 0) {
+        worker->phase = GS_WORKER_COMPUTES;
+        event_at(sim, index, worker->since_ns + duration);
+    } else if (worker->micro_step + 1 < worker->micro_steps) {
+        worker->micro_step++;
+        worker->segment = 0;
+        take_input(sim, index);
+    } else {
+        end_backward(sim, index);
+    }
+}
+
+/* The optimizer's share of the step in the profile; negative: the profile has none. */
+gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t index)
+{
+    const gs_sim_worker *worker = &sim->workers[index];
+    gs_time_ns duration = -1;
+    for (uint32_t i = 0; worker->program != NULL && i < worker->program->segment_count; i++) {
+        const gs_segment *segment = &worker->program->segments[i];
+        if (segment->kind == GS_SEGMENT_OPTIMIZER) {
+            duration = (duration < 0 ? 0 : duration) +
+                       (gs_time_ns)((double)segment->duration_ns * worker->compute_scale + 0.5);
+        }
+    }
+    return duration;
+}
+
+static void end_blocking(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    gs_time_ns last_came = gs_sim_ops_unblock(&sim->ops, worker->blocking - 1);
+    gs_sim_account_span(&sim->accounts[index], (gs_span){.kind = GS_SPAN_OP,
+                                                         .from_ns = worker->since_ns,
+                                                         .to_ns = now_ns(sim),
+                                                         .last_start_ns = last_came});
+    compute(sim, index);
+}
+
+void gs_sim_worker_event(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    gs_time_ns now = now_ns(sim);
+    switch (worker->phase) {
+    case GS_WORKER_ASKS:
+        worker->asked_again = false;
+        ask(sim, index);
+        break;
+    case GS_WORKER_INPUT:
+        if (now > worker->since_ns) {
+            gs_sim_account_input(&sim->accounts[index], worker->since_ns, now);
+            compute(sim, index);
+        } else {
+            take_input(sim, index);
+        }
+        break;
+    case GS_WORKER_COMPUTES:
+        gs_sim_account_compute(&sim->accounts[index], worker->since_ns, now);
+        if (sim->compute_noise != NULL) {
+            gs_compute_noise_busy(sim->compute_noise, index, worker->since_ns, now);
+        }
+        compute(sim, index);
+        break;
+    case GS_WORKER_BLOCKS:
+        end_blocking(sim, index);
+        break;
+    case GS_WORKER_DONE:
+        break;
+    }
+}

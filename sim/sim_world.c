@@ -1,0 +1,445 @@
+/* What drivers ask of the simulator: requests become events, and nothing calls back before its
+ * turn. */
+#include "sim/sim_parts.h"
+
+#include "base/assert.h"
+#include "base/rng.h"
+
+static gs_sim_entity *entity_of(gs_sim *sim, gs_peer peer)
+{
+    return &sim->entities[gs_topology_entity(sim->topology, peer)];
+}
+
+static uint32_t index_of(const gs_sim *sim, gs_peer peer)
+{
+    return gs_topology_entity(sim->topology, peer);
+}
+
+static gs_time_ns now_ns(const gs_sim *sim)
+{
+    return gs_sim_loop_now_ns(&sim->loop);
+}
+
+static void no_memory(gs_sim *sim)
+{
+    gs_error err;
+    (void)gs_fail(&err, GS_ENOMEM, "no memory for what is on its way");
+    gs_sim_fail(sim, GS_ENOMEM, &err);
+}
+
+static void unequal_slices(gs_sim *sim, gs_peer self)
+{
+    gs_error err;
+    (void)gs_fail(
+        &err, GS_EUNSUPPORTED,
+        "entity %u: two slices of one length hold different numbers of floats, because the "
+        "profile and the model differ in size; let the job have the model's own elements",
+        index_of(sim, self));
+    gs_sim_fail(sim, GS_EUNSUPPORTED, &err);
+}
+
+/* ---------------------------------------------------------------- calls */
+
+static uint32_t new_call(gs_sim *sim, gs_peer self, uint32_t slot)
+{
+    uint32_t call = sim->free_call;
+    if (call != GS_NO_CALL) {
+        sim->free_call = sim->calls[call].next;
+    } else {
+        if (sim->call_count == sim->call_capacity) {
+            uint32_t capacity = sim->call_capacity == 0 ? 64 : 2 * sim->call_capacity;
+            gs_sim_call *calls = GS_TAKE(&sim->arena, gs_sim_call, capacity);
+            if (calls == NULL) {
+                no_memory(sim);
+                return 0;
+            }
+            for (uint32_t i = 0; i < sim->call_count; i++) {
+                calls[i] = sim->calls[i];
+            }
+            sim->calls = calls;
+            sim->call_capacity = capacity;
+        }
+        call = sim->call_count++;
+    }
+    sim->calls[call] = (gs_sim_call){.entity = index_of(sim, self), .slot = slot};
+    return call;
+}
+
+/* Late completions: a reply may overtake the completion of the request it answers. */
+static void schedule_call(gs_sim *sim, uint32_t call, gs_tick at)
+{
+    if (sim->config.late_ns > 0) {
+        gs_rng_key key = {sim->config.seed, GS_RNG_DELAY, sim->calls[call].entity};
+        double share = gs_rng_uniform(key, sim->loop.sequence, 0);
+        at += (gs_tick)(share * (double)gs_ticks(sim->config.late_ns));
+    }
+    gs_sim_loop_at(&sim->loop, at > sim->loop.now ? at : sim->loop.now, GS_SIM_CALL, call);
+}
+
+void gs_sim_world_call(gs_sim *sim, uint32_t index)
+{
+    gs_sim_call call = sim->calls[index];
+    sim->calls[index].next = sim->free_call;
+    sim->free_call = index;
+    gs_driver *driver = sim->entities[call.entity].driver;
+    if (call.native) {
+        gs_driver_native_done(driver, now_ns(sim), call.slot);
+    } else {
+        gs_driver_later(driver, now_ns(sim), call.slot);
+    }
+}
+
+static void later(void *host, gs_peer self, uint32_t slot)
+{
+    gs_sim *sim = host;
+    schedule_call(sim, new_call(sim, self, slot), sim->loop.now);
+}
+
+static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *channels,
+                  uint32_t channel_count)
+{
+    gs_sim *sim = host;
+    uint32_t index = new_call(sim, self, slot);
+    gs_sim_call *call = &sim->calls[index];
+    call->at = sim->loop.now;
+    for (uint32_t i = 0; i < channel_count; i++) {
+        gs_tick at = gs_sim_net_flush(&sim->net, channels[i], index);
+        if (at == GS_TICK_NEVER) {
+            call->channels_left++;
+        } else if (at > call->at) {
+            call->at = at;
+        }
+    }
+    if (call->channels_left == 0) {
+        schedule_call(sim, index, call->at);
+    }
+}
+
+void gs_sim_world_left(gs_sim *sim, const gs_sim_left *left)
+{
+    if (left->sender_slot != UINT32_MAX) {
+        later(sim, sim->entities[left->from].self, left->sender_slot);
+    }
+    if (left->flush_call != GS_NO_CALL) {
+        gs_sim_call *call = &sim->calls[left->flush_call];
+        call->channels_left--;
+        call->at = sim->loop.now > call->at ? sim->loop.now : call->at;
+        if (call->channels_left == 0) {
+            schedule_call(sim, left->flush_call, call->at);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- collectives */
+
+static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
+{
+    gs_sim *sim = host;
+    return gs_sim_net_channel(&sim->net, index_of(sim, from), index_of(sim, to), communicator);
+}
+
+static void issued(void *host, gs_peer self, const gs_op_signature *op)
+{
+    gs_sim *sim = host;
+    gs_error err;
+    gs_status status = gs_sim_ops_issue(&sim->ops, self.index, op, &err);
+    sim->result.result_hash = gs_op_signature_hash(op, sim->result.result_hash);
+    if (status != GS_OK) {
+        gs_sim_fail(sim, status, &err);
+    }
+}
+
+/* The sum of a native op in the order in which a ring adds, so that its bits are the ring's. */
+static void reduce_as_ring(gs_sim *sim, const gs_slice *slices)
+{
+    uint32_t n = sim->job.ranks;
+    int64_t length = slices[0].length;
+    for (uint32_t part = 0; part < n && sim->learns; part++) {
+        gs_slice piece = slices[0];
+        piece.offset += part * length / n;
+        piece.length = (part + 1) * length / n - part * length / n;
+        gs_payload sum = {0};
+        for (uint32_t turn = 0; turn < n; turn++) {
+            gs_entity_memory *memory = &sim->entities[(part + turn) % n].memory;
+            if (turn > 0 && !gs_entity_memory_put(memory, piece, &sum, true)) {
+                no_memory(sim);
+            }
+            sum = gs_entity_memory_view(memory, piece);
+        }
+        for (uint32_t rank = 0; rank < n; rank++) {
+            gs_payload own = gs_entity_memory_view(&sim->entities[rank].memory, piece);
+            if (own.data != sum.data &&
+                !gs_entity_memory_put(&sim->entities[rank].memory, piece, &sum, false)) {
+                no_memory(sim);
+            }
+        }
+    }
+}
+
+static void end_native(gs_sim *sim, const gs_op_signature *op)
+{
+    bool outside;
+    gs_time_ns wire = gs_curve_time(sim->curve, op->elements * sim->job.element_bytes, &outside);
+    sim->result.outside_curve |= outside;
+    const uint32_t *slots = &sim->native_slots[op->communicator * sim->job.ranks];
+    const gs_slice *slices = &sim->native_slices[op->communicator * sim->job.ranks];
+    reduce_as_ring(sim, slices);
+    for (uint32_t rank = 0; rank < sim->job.ranks; rank++) {
+        uint32_t call = new_call(sim, sim->entities[rank].self, slots[rank]);
+        sim->calls[call].native = true;
+        schedule_call(sim, call, sim->loop.now + gs_ticks(wire));
+        int64_t sent =
+            2 * (sim->job.ranks - 1) * (op->elements * sim->job.element_bytes) / sim->job.ranks;
+        sim->net.entity_bytes[rank] += sent;
+        sim->net.nic_bytes += sim->scenario->nodes > 1 ? sent / sim->scenario->nodes : 0;
+    }
+}
+
+static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature *op, gs_slice data)
+{
+    gs_sim *sim = host;
+    gs_sim_account_op_start(&sim->accounts[self.index], op->communicator, op->sequence,
+                            now_ns(sim));
+    bool all = gs_sim_ops_start(&sim->ops, op, now_ns(sim));
+    if (sim->curve == NULL || sim->job.ranks == 1) {
+        return false;
+    }
+    sim->native_slots[op->communicator * sim->job.ranks + self.index] = slot;
+    sim->native_slices[op->communicator * sim->job.ranks + self.index] = data;
+    if (all) {
+        end_native(sim, op);
+    }
+    return true;
+}
+
+static void ended(void *host, gs_peer self, const gs_op_signature *op)
+{
+    gs_sim *sim = host;
+    gs_time_ns last_start = gs_sim_ops_end(&sim->ops, op);
+    gs_sim_account_op_end(&sim->accounts[self.index], op->communicator, op->sequence, last_start,
+                          now_ns(sim));
+}
+
+static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
+                      gs_slice part)
+{
+    gs_sim *sim = host;
+    gs_sim_entity *entity = entity_of(sim, self);
+    (void)op;
+    uint32_t index = GS_NO_PART;
+    if (sim->learns) {
+        index = gs_sim_net_part(&sim->net);
+        if (index == GS_NO_PART || !gs_entity_memory_copy(&entity->memory, part, &sim->pool,
+                                                          &sim->net.parts[index].payload)) {
+            no_memory(sim);
+            return;
+        }
+    }
+    gs_sim_net_send(&sim->net, channel_index, part.length * sim->job.element_bytes,
+                    entity->stream_free, index);
+}
+
+static bool absorb(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
+                   gs_slice into, bool add)
+{
+    gs_sim *sim = host;
+    uint32_t index;
+    const gs_sim_part *part = gs_sim_net_delivered(&sim->net, channel_index, &index);
+    (void)op;
+    GS_ASSERT(part != NULL);
+    gs_sim_net_take(&sim->net, channel_index);
+    if (!gs_entity_memory_put(&entity_of(sim, self)->memory, into, part->payload, add)) {
+        unequal_slices(sim, self);
+    }
+    gs_sim_net_part_free(&sim->net, index);
+    return true;
+}
+
+/* ---------------------------------------------------------------- point to point */
+
+static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, uint32_t slot)
+{
+    gs_sim_entity *entity = entity_of(sim, message->from);
+    uint32_t index = gs_sim_net_part(&sim->net);
+    if (index == GS_NO_PART) {
+        no_memory(sim);
+        return;
+    }
+    gs_sim_part *part = &sim->net.parts[index];
+    part->sender_slot = slot;
+    part->asked_ns = now_ns(sim);
+    part->message = *message;
+    if (!gs_entity_memory_copy(&entity->memory, data, &sim->pool, &part->payload)) {
+        no_memory(sim);
+        return;
+    }
+    part->message.data = part->payload;
+    uint32_t to = index_of(sim, message->to);
+    uint32_t over =
+        gs_sim_net_channel(&sim->net, index_of(sim, message->from), to, sim->layout.communicators);
+    gs_sim_net_send(&sim->net, over, data.length * sim->job.element_bytes, entity->stream_free,
+                    index);
+}
+
+/* In the simulator every message is a copy from the moment it is sent: what differs is when the
+ * driver lets the slice be written again. */
+static void send(void *host, const gs_message *message, gs_slice data, uint32_t slot)
+{
+    send_message(host, message, data, slot);
+}
+
+static void note(void *host, const gs_message *message)
+{
+    gs_sim *sim = host;
+    uint32_t index = gs_sim_net_part(&sim->net);
+    if (index == GS_NO_PART) {
+        no_memory(sim);
+        return;
+    }
+    sim->net.parts[index].message = *message;
+    gs_sim_net_note(&sim->net, index_of(sim, message->from), index_of(sim, message->to), index);
+}
+
+void gs_sim_world_note(gs_sim *sim, uint32_t index)
+{
+    gs_message message = sim->net.parts[index].message;
+    gs_sim_net_part_free(&sim->net, index);
+    gs_driver_message(entity_of(sim, message.to)->driver, now_ns(sim), &message);
+}
+
+static void take(void *host, gs_peer self, gs_slice into, void *data)
+{
+    gs_sim *sim = host;
+    if (!gs_entity_memory_put(&entity_of(sim, self)->memory, into, data, false)) {
+        unequal_slices(sim, self);
+    }
+    gs_payload_give(&sim->pool, data);
+}
+
+void gs_sim_world_part(gs_sim *sim, uint32_t channel_index)
+{
+    gs_sim_channel *over = &sim->net.channels[channel_index];
+    gs_sim_entity *entity = &sim->entities[over->to];
+    if (over->stream < sim->layout.communicators) {
+        if (!over->is_private && !sim->learns) {
+            uint32_t index;
+            (void)gs_sim_net_delivered(&sim->net, channel_index, &index);
+            gs_sim_net_take(&sim->net, channel_index);
+            gs_sim_net_part_free(&sim->net, index);
+        }
+        gs_driver_part(entity->driver, now_ns(sim), over->inbox);
+        return;
+    }
+    uint32_t index;
+    gs_sim_part *part = gs_sim_net_delivered(&sim->net, channel_index, &index);
+    GS_ASSERT(part != NULL);
+    gs_message message = part->message;
+    gs_time_ns asked_ns = part->asked_ns;
+    gs_sim_net_take(&sim->net, channel_index);
+    part->payload = NULL; /* the driver has it now, until take */
+    gs_sim_net_part_free(&sim->net, index);
+    if (entity->self.role == GS_WORKER) {
+        gs_sim_account *account = &sim->accounts[entity->self.index];
+        gs_sim_account_span(account, (gs_span){.kind = GS_SPAN_OP,
+                                               .from_ns = account->marked_ns,
+                                               .to_ns = now_ns(sim),
+                                               .last_start_ns = asked_ns});
+    }
+    gs_driver_message(entity->driver, now_ns(sim), &message);
+}
+
+/* ---------------------------------------------------------------- local work */
+
+static void wake(void *host, gs_peer self)
+{
+    gs_sim_worker_wake(host, self.index);
+}
+
+/* Puts work on the entity's stream; returns when it starts. */
+static void on_stream(gs_sim *sim, gs_peer self, gs_time_ns duration, gs_span_kind kind)
+{
+    gs_sim_entity *entity = entity_of(sim, self);
+    gs_tick start = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
+    entity->stream_free = start + gs_ticks(duration);
+    if (self.role == GS_WORKER && duration > 0) {
+        gs_sim_account_span(&sim->accounts[self.index],
+                            (gs_span){.kind = kind,
+                                      .from_ns = gs_tick_ns(start),
+                                      .to_ns = gs_tick_ns(entity->stream_free)});
+    }
+}
+
+static gs_time_ns vector_ns(const gs_sim *sim, const gs_sim_entity *entity, int64_t moves,
+                            int64_t elements)
+{
+    double bytes = (double)(moves * elements) * (double)sim->job.element_bytes;
+    return (gs_time_ns)(bytes / entity->vector_bytes_per_ns + 0.5);
+}
+
+static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k)
+{
+    static const int64_t moves[GS_VOP_COUNT] = {
+#define GS_VOP(name, moved) [GS_VOP_##name] = (moved),
+#include "strategies/vops.def"
+#undef GS_VOP
+    };
+    gs_sim *sim = host;
+    gs_sim_entity *entity = entity_of(sim, self);
+    on_stream(sim, self, vector_ns(sim, entity, moves[vop], dst.length), GS_SPAN_VECTOR);
+    if (!gs_entity_memory_vec(&entity->memory, vop, dst, a, k)) {
+        unequal_slices(sim, self);
+    }
+}
+
+enum { SGD_MOVES = 5 }; /* reads x, g, v; writes x, v */
+
+static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+                  bool last)
+{
+    gs_sim *sim = host;
+    gs_sim_entity *entity = entity_of(sim, self);
+    gs_time_ns duration = self.role == GS_WORKER ? gs_sim_worker_apply_ns(sim, self.index) : -1;
+    if (duration < 0) {
+        duration = vector_ns(sim, entity, SGD_MOVES, sim->job.elements);
+    }
+    on_stream(sim, self, duration, GS_SPAN_KERNEL);
+    gs_entity_memory_apply(&entity->memory, param, grad, rate_scale);
+    if (last && self.role == GS_WORKER) {
+        gs_sim_worker_step_ended(sim, self.index);
+    }
+}
+
+static void drained(void *host, gs_peer self)
+{
+    gs_sim *sim = host;
+    sim->drained++;
+    if (self.role == GS_WORKER) {
+        gs_sim_worker_drained(sim, self.index);
+    }
+}
+
+static void failed(void *host, gs_peer self, const gs_error *err)
+{
+    (void)self;
+    gs_sim_fail(host, err->code, err);
+}
+
+const gs_host_calls gs_sim_host_calls = {
+    .channel = channel,
+    .issued = issued,
+    .start = start,
+    .ended = ended,
+    .send_part = send_part,
+    .absorb = absorb,
+    .flush = flush,
+    .send = send,
+    .send_copy = send,
+    .note = note,
+    .take = take,
+    .later = later,
+    .wake = wake,
+    .vec = vec,
+    .apply = apply,
+    .drained = drained,
+    .failed = failed,
+};
