@@ -346,10 +346,16 @@ gs_json *gs_json_new_int(int64_t value)
 
 bool gs_json_set(gs_json *object, const char *key, gs_json *value)
 {
-    if (object != NULL && value != NULL) {
-        cJSON_DeleteItemFromObjectCaseSensitive(node(object), key);
+    /* A key keeps its place when its value changes: the order of keys is part of what we write. */
+    if (object == NULL || value == NULL ||
+        cJSON_GetObjectItemCaseSensitive(node(object), key) == NULL) {
+        return gs_json_tree_append(object, key, value);
     }
-    return gs_json_tree_append(object, key, value);
+    bool is_done = cJSON_ReplaceItemInObjectCaseSensitive(node(object), key, node(value));
+    if (!is_done) {
+        cJSON_Delete(node(value));
+    }
+    return is_done;
 }
 
 bool gs_json_add(gs_json *list, gs_json *value)

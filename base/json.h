@@ -78,8 +78,9 @@ gs_json *gs_json_new_bool(bool value);
 gs_json *gs_json_new_real(double value); /* shortest form that reads back; not finite: null */
 gs_json *gs_json_new_int(int64_t value); /* beyond 2^53: a text, exact for every reader */
 gs_json *gs_json_new_null(void);
-bool gs_json_set(gs_json *object, const char *key, gs_json *value); /* takes value; replaces */
-bool gs_json_add(gs_json *list, gs_json *value);                    /* takes value */
+bool gs_json_set(gs_json *object, const char *key,
+                 gs_json *value);                /* takes value; replaces in place */
+bool gs_json_add(gs_json *list, gs_json *value); /* takes value */
 /* Puts value in the place of the index-th element and takes it; asserts the range. */
 bool gs_json_put(gs_json *list, size_t index, gs_json *value);
 /* Text of a value, indented by two spaces or on one line. Owner: caller, free(). NULL: no memory.

@@ -97,7 +97,6 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
         .unit_count = profile->unit_count,
         .unit_elements = elements,
         .accumulation = scenario->workload.accumulation,
-        .accumulation = scenario->workload.accumulation,
         .seed = scenario->seed,
     };
     for (uint32_t i = 0; i < profile->unit_count; i++) {

@@ -118,13 +118,12 @@ static void path_of_key(const char *name, const char *path, char out[NEAR_BYTES]
     GS_ASSERT(best != NULL);
     size_t length = strlen(best->path);
     bool is_list = length > 2 && best->path[length - 1] == ']';
-    snprintf(out, NEAR_BYTES, "%.*s%s%s%s", (int)(is_list ? length - 2 : length),
-             best->path, is_list ? ".0" : "", length == 0 ? "" : ".", name);
+    snprintf(out, NEAR_BYTES, "%.*s%s%s%s", (int)(is_list ? length - 2 : length), best->path,
+             is_list ? ".0" : "", length == 0 ? "" : ".", name);
 }
 
 /* Writes the key that may have been meant into out; false: none is near. */
-static bool suggest(const section *part, const char *path, const char *key,
-                    char out[NEAR_BYTES])
+static bool suggest(const section *part, const char *path, const char *key, char out[NEAR_BYTES])
 {
     const char *names[NAMES_MAX];
     const char *near = gs_nearest_name(key, names, keys_of(part, names));

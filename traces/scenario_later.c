@@ -116,19 +116,37 @@ static gs_status read_faults(gs_scenario_reader *reader, gs_error *err)
 
 /* --- metrics -------------------------------------------------------------------------------- */
 
+/* Names of all metrics, full and without their unit: "step_p50_ns" and "step_p50". Texts of the
+ * short ones are in memory. Returns how many. */
+static size_t metric_names(const char *names[NAMES_MAX], char memory[NAMES_MAX][GS_METRIC_BYTES])
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < gs_metric_count() && count + 1 < NAMES_MAX; i++) {
+        const gs_metric *metric = gs_metric_at(i);
+        size_t length = strlen(metric->name);
+        size_t unit = strlen(metric->unit);
+        if (length > unit + 1 && length < GS_METRIC_BYTES &&
+            metric->name[length - unit - 1] == '_' &&
+            strcmp(metric->name + length - unit, metric->unit) == 0) {
+            memcpy(memory[count], metric->name, length - unit - 1);
+            memory[count][length - unit - 1] = '\0';
+            names[count] = memory[count];
+            count++;
+        }
+        names[count++] = metric->name;
+    }
+    return count;
+}
+
 static gs_status check_metric(gs_scenario_reader *reader, const char *name, const char *path,
                               gs_error *err)
 {
-    const char *names[NAMES_MAX];
-    uint32_t count = gs_metric_count();
-    GS_ASSERT(count <= NAMES_MAX);
-    if (gs_metric_find(name) < count) {
+    if (gs_metric_find(name) < gs_metric_count()) {
         return GS_OK;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        names[i] = gs_metric_at(i)->name;
-    }
-    const char *near = gs_nearest_name(name, names, count);
+    const char *names[NAMES_MAX];
+    char memory[NAMES_MAX][GS_METRIC_BYTES];
+    const char *near = gs_nearest_name(name, names, metric_names(names, memory));
     return gs_scenario_fail(reader, GS_EINVAL, path, err, "\"%.60s\" is no metric; %s%s%s", name,
                             near == NULL ? "see `gradsync list metrics`" : "did you mean \"",
                             near == NULL ? "" : near, near == NULL ? "" : "\"?");

@@ -85,8 +85,9 @@ static gs_status find_bundled(const char *what, const char *const folders[2], co
     /* The order of a folder is the file system's; the suggestion must not depend on it. */
     qsort(names, count, sizeof names[0], compare_names);
     const char *near = gs_nearest_name(name, names, count);
-    return gs_fail(err, GS_ENOTFOUND, "no bundled %s \"%.60s\"%s%s%s; a file has an ending or a /",
-                   what, name, near == NULL ? "" : "; did you mean \"", near == NULL ? "" : near,
+    return gs_fail(err, GS_ENOTFOUND,
+                   "no bundled %s \"%.60s\"%s%s%s (a file is written with an ending or a /)", what,
+                   name, near == NULL ? "" : "; did you mean \"", near == NULL ? "" : near,
                    near == NULL ? "" : "\"?");
 }
 

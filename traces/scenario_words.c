@@ -161,7 +161,7 @@ gs_status gs_scenario_take_sweeps(gs_scenario_source *source, gs_error *err)
             top->next++;
         } else if (is_sweep(&top->child)) {
             GS_TRY(take_sweep(source, &top->at, top->next, &top->child, err));
-            top->next = 0; /* the children have moved */
+            top->next = 0; /* the child that the walk stood on is gone */
         } else {
             top->next++;
             if (is_parent(&top->child) && depth <= GS_SCENARIO_DEPTH_MAX) {
