@@ -447,6 +447,57 @@ Test(store_file, every_failed_allocation_is_told_and_nothing_leaks)
     cr_assert_gt(after, 4);
 }
 
+/* Text of docs/formats.md from the heading of a table to the next heading. Owner: caller. */
+static char *documented(const char *table)
+{
+    FILE *file = fopen(GS_TEST_SOURCE_DIR "/docs/formats.md", "rb");
+    cr_assert_not_null(file);
+    char *text = NULL;
+    size_t bytes = 0;
+    cr_assert_gt(getdelim(&text, &bytes, '\0', file), 0);
+    cr_assert_eq(fclose(file), 0);
+    char heading[96];
+    (void)snprintf(heading, sizeof heading, "\n### `%s`\n", table);
+    char *start = strstr(text, heading);
+    cr_assert_not_null(start, "no heading for the table %s", table);
+    char *end = strstr(start + strlen(heading), "\n#");
+    if (end != NULL) {
+        *end = '\0';
+    }
+    char *section = strdup(start);
+    cr_assert_not_null(section);
+    free(text);
+    return section;
+}
+
+Test(store_file, every_table_and_column_is_documented)
+{
+    gs_store *store = fixture_open(":memory:", GS_STORE_WRITE);
+    gs_sql_query query;
+    cr_assert_eq(gs_sql_prepare(&store->sql,
+                                "SELECT t.name, c.name FROM pragma_table_list t "
+                                "JOIN pragma_table_info(t.name) c "
+                                "WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%'",
+                                &query, NULL),
+                 GS_OK);
+    bool row = true;
+    int count = 0;
+    cr_assert_eq(gs_sql_step(&query, &row, NULL), GS_OK);
+    for (; row; count++) {
+        const char *column = gs_sql_text(&query, 1);
+        char *section = documented(gs_sql_text(&query, 0));
+        char word[96];
+        (void)snprintf(word, sizeof word, "`%s`", column);
+        cr_assert_not_null(strstr(section, word), "%s: no column %s", gs_sql_text(&query, 0),
+                           column);
+        free(section);
+        cr_assert_eq(gs_sql_step(&query, &row, NULL), GS_OK);
+    }
+    cr_assert_gt(count, 150);
+    gs_sql_finish(&query);
+    gs_store_close(store);
+}
+
 Test(store_file, closing_nothing_is_allowed)
 {
     gs_store_close(NULL);
