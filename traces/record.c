@@ -102,10 +102,11 @@ static bool make_room_for_sum(gs_record *record)
 static bool make_room_for_rank(rank_rows *all)
 {
     void *rows = make_room(all->rows, all->count, &all->capacity, sizeof *all->rows);
-    if (rows != NULL) {
-        all->rows = rows;
+    if (rows == NULL) {
+        return false;
     }
-    return rows != NULL;
+    all->rows = rows;
+    return true;
 }
 
 static void add_up(gs_step_row *sum, const gs_step_row *row)
@@ -272,4 +273,104 @@ double gs_record_mean_ns(const gs_record *record, int64_t index)
     GS_ASSERT(index < record->sum_count);
     const step_sum *sum = &record->sums[index];
     return (double)sum->row.duration_ns / (double)sum->rank_count;
+}
+
+/* --- packed: a head, then the arrays one after the other -------------------------------------- */
+
+typedef struct packed_head {
+    int64_t rank_count, sum_count, row_count, curve_count;
+    bool keeps_all;
+} packed_head;
+
+static void put(char **at, const void *items, int64_t count, size_t item_bytes)
+{
+    if (count > 0) {
+        memcpy(*at, items, (size_t)count * item_bytes);
+        *at += (size_t)count * item_bytes;
+    }
+}
+
+size_t gs_record_pack(const gs_record *record, void *out)
+{
+    const rank_rows none = {0};
+    const rank_rows *all = record->all == NULL ? &none : record->all;
+    packed_head head = {record->rank_count, record->sum_count, all->count, record->curve_count,
+                        record->all != NULL};
+    size_t bytes = sizeof head;
+    bytes += (size_t)head.rank_count * (sizeof *record->totals + sizeof *record->last_steps);
+    bytes += (size_t)head.sum_count * sizeof *record->sums;
+    bytes += (size_t)head.row_count * sizeof *all->rows;
+    bytes += (size_t)head.curve_count * sizeof *record->curve;
+    if (out != NULL) {
+        char *at = out;
+        put(&at, &head, 1, sizeof head);
+        put(&at, record->totals, head.rank_count, sizeof *record->totals);
+        put(&at, record->last_steps, head.rank_count, sizeof *record->last_steps);
+        put(&at, record->sums, head.sum_count, sizeof *record->sums);
+        put(&at, all->rows, head.row_count, sizeof *all->rows);
+        put(&at, record->curve, head.curve_count, sizeof *record->curve);
+    }
+    return bytes;
+}
+
+typedef struct unpacking {
+    const char *at;
+    size_t left;
+    bool failed;
+} unpacking;
+
+/* A fresh array of the next count items; NULL for none of them, and after a failure. */
+static void *take(unpacking *from, int64_t count, size_t item_bytes)
+{
+    if (from->failed || count <= 0) {
+        from->failed = from->failed || count < 0;
+        return NULL;
+    }
+    if ((uint64_t)count > from->left / item_bytes) {
+        from->failed = true;
+        return NULL;
+    }
+    size_t bytes = (size_t)count * item_bytes;
+    void *items = malloc(bytes);
+    if (items == NULL) {
+        from->failed = true;
+        return NULL;
+    }
+    memcpy(items, from->at, bytes);
+    from->at += bytes;
+    from->left -= bytes;
+    return items;
+}
+
+gs_record *gs_record_unpack(const void *in, size_t bytes)
+{
+    packed_head head;
+    if (bytes < sizeof head) {
+        return NULL;
+    }
+    memcpy(&head, in, sizeof head);
+    gs_record *record = calloc(1, sizeof *record);
+    if (record == NULL || head.rank_count <= 0 || head.rank_count > UINT32_MAX) {
+        free(record);
+        return NULL;
+    }
+    unpacking from = {(const char *)in + sizeof head, bytes - sizeof head, false};
+    record->rank_count = (uint32_t)head.rank_count;
+    record->sum_count = record->sum_capacity = head.sum_count;
+    record->curve_count = record->curve_capacity = head.curve_count;
+    record->all = head.keeps_all ? calloc(1, sizeof *record->all) : NULL;
+    from.failed = head.keeps_all && record->all == NULL;
+    record->totals = take(&from, head.rank_count, sizeof *record->totals);
+    record->last_steps = take(&from, head.rank_count, sizeof *record->last_steps);
+    record->sums = take(&from, head.sum_count, sizeof *record->sums);
+    if (record->all != NULL) {
+        record->all->rows = take(&from, head.row_count, sizeof *record->all->rows);
+        record->all->count = record->all->capacity = head.row_count;
+    }
+    record->curve = take(&from, head.curve_count, sizeof *record->curve);
+    if (from.failed || from.left != 0) {
+        gs_record_destroy(record);
+        return NULL;
+    }
+    return record;
 }

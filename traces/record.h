@@ -11,6 +11,7 @@
 #include "base/units.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { GS_ALL_RANKS = -1 };
@@ -62,6 +63,12 @@ uint32_t gs_record_rank_count(const gs_record *record);
  * that did it; the same whether all ranks are kept or not. */
 int64_t gs_record_mean_count(const gs_record *record);
 double gs_record_mean_ns(const gs_record *record, int64_t index);
+
+/* The record as bytes for another process of this program, and back: runs in parallel processes
+ * hand over their rows this way. pack writes where out is not NULL and returns how many bytes there
+ * are. unpack: NULL for no memory, or for bytes that are no packed record. Owner: caller. */
+size_t gs_record_pack(const gs_record *record, void *out);
+gs_record *gs_record_unpack(const void *in, size_t bytes);
 
 /* Metrics of a run: name (with unit), value; in the order of metrics.def. */
 typedef struct gs_metric {

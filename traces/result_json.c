@@ -130,8 +130,9 @@ static gs_json *run_json(const gs_stored_run *run, int64_t run_id, gs_json *para
     set(&ok, object, "status", gs_json_new_text(gs_run_status_text(run->status)));
     set(&ok, object, "error", text_or_null(run->error_text));
     set(&ok, object, "result_hash", run->exact ? new_hash(run->result_hash) : gs_json_new_null());
-    set(&ok, object, "started_utc", gs_json_new_text(run->started_utc));
-    set(&ok, object, "wall_ns", gs_json_new_int(run->wall_ns));
+    set(&ok, object, "started_utc", text_or_null(run->started_utc));
+    set(&ok, object, "wall_ns",
+        run->started_utc == NULL ? gs_json_new_null() : gs_json_new_int(run->wall_ns));
     set(&ok, object, "inputs", inputs_json(run));
     set(&ok, object, "metrics", metrics_json(run));
     set(&ok, object, "censored", censored_json(run));

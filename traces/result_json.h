@@ -19,8 +19,9 @@
  * gs_json_free. */
 gs_json *gs_result_json_create(const char *command, const gs_environment *environment);
 
-/* Adds a run; run_id is its id in the store, 0 where it was not stored. Errors: GS_EPARSE where
- * params_json is not JSON, GS_ENOMEM; the document is as before then. */
+/* Adds a run; run_id is its id in the store, 0 where it was not stored. A run whose started_utc is
+ * NULL keeps its times on the host to itself: the document is the same bytes each time. Errors:
+ * GS_EPARSE where params_json is not JSON, GS_ENOMEM; the document is as before then. */
 GS_MUST_USE gs_status gs_result_json_add_run(gs_json *document, const gs_stored_run *run,
                                              int64_t run_id, gs_error *err);
 
