@@ -38,6 +38,15 @@ static gs_payload *take(gs_payload_pool *pool, size_t count)
     return payload;
 }
 
+gs_payload *gs_payload_copy(gs_payload_pool *pool, const gs_payload *payload)
+{
+    gs_payload *copy = take(pool, payload->count);
+    if (copy != NULL) {
+        gs_kernel_copy(copy->data, payload->data, NULL, payload->count, 0.0F);
+    }
+    return copy;
+}
+
 void gs_payload_give(gs_payload_pool *pool, gs_payload *payload)
 {
     if (payload != NULL) {
@@ -92,13 +101,8 @@ bool gs_entity_memory_copy(const gs_entity_memory *memory, gs_slice slice, gs_pa
     if (view.data == NULL) {
         return true;
     }
-    gs_payload *copy = take(pool, view.count);
-    if (copy == NULL) {
-        return false;
-    }
-    gs_kernel_copy(copy->data, view.data, NULL, view.count, 0.0F);
-    *out = copy;
-    return true;
+    *out = gs_payload_copy(pool, &view);
+    return *out != NULL;
 }
 
 bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into, const gs_payload *payload,

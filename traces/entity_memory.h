@@ -43,6 +43,8 @@ typedef struct gs_payload_pool {
 } gs_payload_pool;
 
 void gs_payload_pool_init(gs_payload_pool *pool, gs_arena *arena);
+/* A copy of a payload; NULL: no memory. Owner: the pool. */
+gs_payload *gs_payload_copy(gs_payload_pool *pool, const gs_payload *payload);
 /* NULL is accepted. The payload must be of this pool. */
 void gs_payload_give(gs_payload_pool *pool, gs_payload *payload);
 

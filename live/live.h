@@ -1,0 +1,65 @@
+/* One live run: a strategy on real threads, with real gradients; status, weights and the order of
+ * what happened out.
+ *
+ * Every worker and server is a thread with its own driver; what they share is the transport and the
+ * task. Time is that of this machine, so only results that no timing may change can be compared;
+ * for the rest there is the recording, which sim/replay.h plays again. The twin of sim/sim.h. */
+#ifndef GS_LIVE_LIVE_H
+#define GS_LIVE_LIVE_H
+
+#include "base/status.h"
+#include "live/live_net.h"
+#include "models/task.h"
+#include "traces/recording.h"
+#include "traces/scenario.h"
+
+typedef struct gs_live gs_live;
+
+typedef struct gs_live_config {
+    const gs_strategy_choice *strategy; /* owner: caller, for the life of the run, as all below */
+    const gs_job *job;
+    const gs_task *task;    /* NULL: timing only */
+    int64_t batch_per_rank; /* samples of one forward and backward pass */
+    int64_t budget_steps;  /* optimizer steps of a rank, or their mean where each cuts on its own */
+    const char *transport; /* name of transports.def */
+    gs_delay delay;
+    gs_time_ns delay_ns; /* > 0 */
+    bool rendezvous;     /* data stays with its sender until the receiver takes it */
+    uint64_t delay_seed;
+    gs_time_ns deadline_ns; /* > 0; so long without any progress is a deadlock */
+    bool swap_state;        /* move every strategy state before every hook */
+    bool record;            /* keep what the drivers were told */
+} gs_live_config;
+
+/* Transport loop without delays, a deadline of 5 s; what a run is about is left empty. */
+gs_live_config gs_live_config_default(void);
+
+typedef struct gs_live_result {
+    gs_status status; /* GS_OK, GS_EDEADLOCK, GS_EMISMATCH, GS_ECONTRACT, GS_EDIVERGED, GS_ENOMEM */
+    gs_error error;
+    uint64_t weights_hash;   /* of the models of all workers in rank order; 0 in timing-only runs */
+    uint64_t op_stream_hash; /* of one worker's collectives; equal on all, or EMISMATCH */
+    int64_t steps;           /* ended by every worker */
+    int64_t gradients;       /* computed by all workers */
+} gs_live_result;
+
+/* NULL on error: GS_ENOMEM, GS_EINVAL (layout or transport refused). Owner: caller. */
+gs_live *gs_live_create(const gs_live_config *config, gs_error *err);
+void gs_live_destroy(gs_live *live);
+
+/* Runs to the end; once. Never hangs: deadline_ns. */
+void gs_live_run(gs_live *live);
+
+/* After the run. */
+void gs_live_result_get(const gs_live *live, gs_live_result *out);
+/* Weights of a worker's model [parameter count]; NULL in timing-only runs. */
+const float *gs_live_weights(const gs_live *live, uint32_t rank, size_t *out_count);
+/* Any vector of any entity, for tests. */
+const float *gs_live_vector(const gs_live *live, gs_peer entity, uint32_t vector,
+                            size_t *out_count);
+/* State of an entity's strategy as it exports it; 0 bytes unless the run ended well. */
+size_t gs_live_export(const gs_live *live, gs_peer entity, void *out, size_t out_bytes);
+/* What the drivers were told; NULL unless config.record. Owner: the run. */
+const gs_recording *gs_live_recording(const gs_live *live);
+
+#endif

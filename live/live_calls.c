@@ -1,0 +1,256 @@
+/* What drivers ask of the live host: answered by sending parcels, never by calling back. */
+#include "live/live_entity.h"
+
+#include "base/assert.h"
+
+static uint32_t number_of(const gs_live_entity *entity, gs_peer peer)
+{
+    return peer.role == GS_WORKER ? peer.index : entity->shared->config.job->ranks + peer.index;
+}
+
+static uint32_t ranks(const gs_live_entity *entity)
+{
+    return entity->shared->config.job->ranks;
+}
+
+/* A channel's handle: communicator and the peer at its other end. */
+static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
+{
+    const gs_live_entity *entity = host;
+    gs_peer peer = from.index == entity->self.index ? to : from;
+    return communicator * ranks(entity) + peer.index;
+}
+
+static void issued(void *host, gs_peer self, const gs_op_signature *op)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    uint64_t *stream = &entity->op_streams[op->communicator];
+    *stream = gs_op_signature_hash(op, *stream);
+}
+
+static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature *op, gs_slice data)
+{
+    (void)host;
+    (void)self;
+    (void)slot;
+    (void)op;
+    (void)data;
+    return false;
+}
+
+static void ended(void *host, gs_peer self, const gs_op_signature *op)
+{
+    (void)host;
+    (void)self;
+    (void)op;
+}
+
+static uint64_t next_on(gs_live_entity *entity, uint32_t plane, uint32_t to)
+{
+    return entity->sent[plane * entity->shared->entity_count + to]++;
+}
+
+/* Sends a parcel with a slice of this entity's. */
+static void send_data(gs_live_entity *entity, gs_parcel *parcel, gs_slice data, bool keep)
+{
+    gs_payload view = gs_entity_memory_view(&entity->memory, data);
+    parcel->payload = view.data != NULL ? &view : NULL;
+    gs_live_post(entity, parcel, keep);
+}
+
+static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op_signature *op,
+                      gs_slice part)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    uint32_t plane = GS_PLANE_PARTS + op->communicator;
+    uint32_t to = to_channel % ranks(entity);
+    gs_parcel parcel = {.kind = GS_PARCEL_PART,
+                        .from = entity->number,
+                        .to = to,
+                        .plane = plane,
+                        .sequence = next_on(entity, plane, to),
+                        .signature = *op};
+    entity->unsent[op->communicator]++;
+    send_data(entity, &parcel, part, false);
+}
+
+static void refuse_floats(gs_live_entity *entity, const char *what)
+{
+    gs_error err;
+    (void)gs_fail(&err, GS_EUNSUPPORTED,
+                  "%s: two slices of one length hold different numbers of floats, because the job "
+                  "(%lld elements) is not the size of the model; use equal offsets",
+                  what, (long long)entity->shared->config.job->elements);
+    gs_live_fail(entity->shared, &err);
+}
+
+static void release(gs_live_entity *entity, gs_parcel *used)
+{
+    if (!entity->shared->transport->release(entity->shared->net, used)) {
+        gs_error err;
+        (void)gs_fail(&err, GS_ENOMEM, "no memory for a parcel");
+        gs_live_fail(entity->shared, &err);
+    }
+}
+
+static bool absorb(void *host, gs_peer self, uint32_t from_channel, const gs_op_signature *op,
+                   gs_slice into, bool add)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    gs_parcel *part = entity->first[from_channel];
+    GS_ASSERT(part != NULL);
+    entity->first[from_channel] = part->next;
+    bool same = gs_op_signature_equal(&part->signature, op);
+    if (same && !gs_entity_memory_put(&entity->memory, into, part->payload, add)) {
+        refuse_floats(entity, "all_reduce");
+    }
+    release(entity, part);
+    return same;
+}
+
+/* Something of this entity's for a later turn. */
+static void remind(gs_live_entity *entity, gs_parcel_kind kind, uint32_t slot)
+{
+    gs_live_post(entity,
+                 &(gs_parcel){.kind = kind,
+                              .from = entity->number,
+                              .to = entity->number,
+                              .request = ++entity->requests,
+                              .slot = slot},
+                 false);
+}
+
+static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *channels,
+                  uint32_t channel_count)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    GS_ASSERT(channel_count > 0);
+    uint32_t communicator = channels[0] / ranks(entity);
+    if (entity->unsent[communicator] == 0) {
+        remind(entity, GS_PARCEL_FLUSHED, slot);
+    } else {
+        entity->flushes[communicator] =
+            (gs_parcel){.kind = GS_PARCEL_FLUSHED, .request = ++entity->requests, .slot = slot};
+    }
+}
+
+static void post_message(gs_live_entity *entity, const gs_message *message, gs_slice data,
+                         uint32_t slot, bool keep)
+{
+    uint32_t to = number_of(entity, message->to);
+    gs_parcel parcel = {.kind = GS_PARCEL_MESSAGE,
+                        .from = entity->number,
+                        .to = to,
+                        .plane = GS_PLANE_MESSAGES,
+                        .sequence = next_on(entity, GS_PLANE_MESSAGES, to),
+                        .request = ++entity->requests,
+                        .slot = slot,
+                        .message = *message};
+    send_data(entity, &parcel, data, keep);
+}
+
+static void send(void *host, const gs_message *message, gs_slice data, uint32_t slot)
+{
+    post_message(host, message, data, slot, false);
+}
+
+static void send_copy(void *host, const gs_message *message, gs_slice data, uint32_t slot)
+{
+    post_message(host, message, data, slot, true);
+}
+
+static void note(void *host, const gs_message *message)
+{
+    gs_live_entity *entity = host;
+    uint32_t to = number_of(entity, message->to);
+    gs_live_post(entity,
+                 &(gs_parcel){.kind = GS_PARCEL_NOTE,
+                              .from = entity->number,
+                              .to = to,
+                              .plane = GS_PLANE_NOTES,
+                              .sequence = next_on(entity, GS_PLANE_NOTES, to),
+                              .message = *message},
+                 false);
+}
+
+static void take(void *host, gs_peer self, gs_slice into, void *data)
+{
+    gs_live_entity *entity = host;
+    gs_parcel *parcel = data;
+    (void)self;
+    if (!gs_entity_memory_put(&entity->memory, into, parcel->payload, false)) {
+        refuse_floats(entity, "recv");
+    }
+    release(entity, parcel);
+}
+
+static void later(void *host, gs_peer self, uint32_t slot)
+{
+    (void)self;
+    remind(host, GS_PARCEL_LATER, slot);
+}
+
+static void wake(void *host, gs_peer self)
+{
+    (void)self;
+    remind(host, GS_PARCEL_WAKE, 0);
+}
+
+static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    if (!gs_entity_memory_vec(&entity->memory, vop, dst, a, k)) {
+        refuse_floats(entity, "vec");
+    }
+}
+
+static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+                  bool last)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    (void)last;
+    gs_entity_memory_apply(&entity->memory, param, grad, rate_scale);
+}
+
+static void drained(void *host, gs_peer self)
+{
+    gs_live_entity *entity = host;
+    gs_live_shared *shared = entity->shared;
+    (void)self;
+    if (atomic_fetch_add(&shared->drained, 1) + 1 == shared->entity_count) {
+        shared->transport->stop(shared->net);
+    }
+}
+
+static void failed(void *host, gs_peer self, const gs_error *err)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    gs_live_fail(entity->shared, err);
+}
+
+const gs_host_calls gs_live_calls = {
+    .channel = channel,
+    .issued = issued,
+    .start = start,
+    .ended = ended,
+    .send_part = send_part,
+    .absorb = absorb,
+    .flush = flush,
+    .send = send,
+    .send_copy = send_copy,
+    .note = note,
+    .take = take,
+    .later = later,
+    .wake = wake,
+    .vec = vec,
+    .apply = apply,
+    .drained = drained,
+    .failed = failed,
+};
