@@ -80,8 +80,8 @@ static void evaluate(gs_sim *sim, int64_t steps)
     gs_curve_row row = {.step = steps,
                         .time_ns = now_ns(sim),
                         .samples = sim->passes * workload->batch_per_rank,
-                        .loss = NAN,
-                        .accuracy = NAN};
+                        .loss = (double)NAN,
+                        .accuracy = (double)NAN};
     uint32_t vector;
     double weight;
     gs_driver_model_view(sim->entities[0].driver, &vector, &weight);
@@ -171,7 +171,7 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     worker->passes += plan->micro_steps;
     worker->at = plan->at;
     worker->has_gradient = false;
-    worker->loss = NAN;
+    worker->loss = (double)NAN;
     const gs_profile *profile = sim->scenario->workload.profile;
     const gs_profile_rank *recorded = &profile->ranks[index % profile->rank_count];
     worker->program = &recorded->steps[worker->step % recorded->step_count];

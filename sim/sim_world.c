@@ -153,11 +153,12 @@ static void issued(void *host, gs_peer self, const gs_op_signature *op)
 static void reduce_as_ring(gs_sim *sim, const gs_slice *slices)
 {
     uint32_t n = sim->job.ranks;
-    int64_t length = slices[0].length;
+    const gs_collective *ring = gs_collective_find("ring");
     for (uint32_t part = 0; part < n && sim->learns; part++) {
-        gs_slice piece = slices[0];
-        piece.offset += part * length / n;
-        piece.length = (part + 1) * length / n - part * length / n;
+        /* The first vertex of member `part` sends the part of that number. */
+        gs_vertex vertex;
+        (void)ring->vertex(&(gs_shape){n, part, slices[0].length}, 0, &vertex);
+        gs_slice piece = {slices[0].vector, slices[0].offset + vertex.offset, vertex.length};
         gs_payload sum = {0};
         for (uint32_t turn = 0; turn < n; turn++) {
             gs_entity_memory *memory = &sim->entities[(part + turn) % n].memory;

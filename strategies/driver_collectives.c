@@ -116,39 +116,44 @@ static bool receive(gs_driver *driver, request *running, uint32_t inbox_index,
     return false;
 }
 
+static void end_program(gs_driver *driver, line *on)
+{
+    const gs_driver_config *config = &driver->config;
+    on->flushing = true;
+    if (on->target_count > 0) {
+        config->calls->flush(config->host, config->self, on->first, on->channels, on->target_count);
+    } else {
+        config->calls->later(config->host, config->self, on->first);
+    }
+}
+
 /* Plays the running program until it ends or waits for a part that has not come. */
 static void play(gs_driver *driver, line *on)
 {
     const gs_driver_config *config = &driver->config;
-    uint32_t slot = on->first;
-    request *running = &driver->requests[slot];
+    request *running = &driver->requests[on->first];
     gs_shape shape = shape_of(driver, running->slice.length);
-    gs_vertex vertex;
-    while (config->all_reduce->vertex(&shape, on->vertex, &vertex)) {
-        gs_slice part = {running->slice.vector, running->slice.offset + vertex.offset,
-                         vertex.length};
-        if (vertex.kind == GS_VERTEX_SEND) {
-            config->calls->send_part(config->host, config->self, channel_to(on, vertex.peer),
-                                     &running->with.signature, part);
-        } else {
-            uint32_t from = inbox_of(driver, on, vertex.peer);
-            GS_ASSERT(from != GS_NO_SLOT);
-            on->waits_for = from;
-            if (driver->inboxes[from].parts == 0) {
-                return;
-            }
-            if (!receive(driver, running, from, &vertex, part)) {
-                return;
-            }
+    gs_slice part = {.vector = running->slice.vector};
+    for (;;) {
+        if (on->waits_for == GS_NO_SLOT &&
+            !config->all_reduce->vertex(&shape, on->vertex++, &on->next)) {
+            end_program(driver, on);
+            return;
         }
-        on->vertex++;
-    }
-    on->waits_for = GS_NO_SLOT;
-    on->flushing = true;
-    if (on->target_count > 0) {
-        config->calls->flush(config->host, config->self, slot, on->channels, on->target_count);
-    } else {
-        config->calls->later(config->host, config->self, slot);
+        part.offset = running->slice.offset + on->next.offset;
+        part.length = on->next.length;
+        if (on->next.kind == GS_VERTEX_SEND) {
+            config->calls->send_part(config->host, config->self, channel_to(on, on->next.peer),
+                                     &running->with.signature, part);
+            continue;
+        }
+        on->waits_for = inbox_of(driver, on, on->next.peer);
+        GS_ASSERT(on->waits_for != GS_NO_SLOT);
+        if (driver->inboxes[on->waits_for].parts == 0 ||
+            !receive(driver, running, on->waits_for, &on->next, part)) {
+            return;
+        }
+        on->waits_for = GS_NO_SLOT;
     }
 }
 
@@ -162,6 +167,7 @@ void gs_driver_line_start(gs_driver *driver, uint32_t communicator)
     on->running = true;
     on->flushing = false;
     on->vertex = 0;
+    on->waits_for = GS_NO_SLOT;
     on->native = driver->config.calls->start(driver->config.host, driver->config.self, on->first,
                                              &first->with.signature, first->slice);
     if (!on->native) {

@@ -40,7 +40,8 @@ typedef struct line {
     bool native;        /* the host runs it */
     bool flushing;      /* its program has ended */
     uint64_t vertex;    /* next of its program */
-    uint32_t waits_for; /* inbox, when the next vertex is a receive */
+    gs_vertex next;     /* the vertex that waits, */
+    uint32_t waits_for; /* for this inbox; GS_NO_SLOT: none waits */
     uint32_t *targets;  /* [target_count] members, */
     uint32_t *channels; /* and the channels to them */
     uint32_t target_count;

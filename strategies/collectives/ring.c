@@ -1,12 +1,13 @@
 /* Ring all-reduce: reduce-scatter round the ring, then all-gather round it again. */
 #include "strategies/collective.h"
 
-/* Part c of n: [c * elements / n, (c + 1) * elements / n). */
+/* Part c of n: the first `elements mod n` parts hold one element more than the others. */
 static void set_part(const gs_shape *shape, uint32_t part, gs_vertex *out)
 {
-    int64_t n = shape->members;
-    out->offset = part * shape->elements / n;
-    out->length = (part + 1) * shape->elements / n - out->offset;
+    int64_t each = shape->elements / shape->members;
+    int64_t larger = shape->elements - each * shape->members;
+    out->offset = part * each + (part < larger ? part : larger);
+    out->length = each + (part < larger ? 1 : 0);
 }
 
 /* Step s = index / 2 of 2 (n - 1): send part self - s to the right, then receive part self - s - 1
