@@ -14,21 +14,17 @@ typedef struct step_sum {
     int64_t rank_count;
 } step_sum;
 
-/* Rows of every rank in order of arrival; put into order when they are read. Ranks may run far
- * apart, so that keeping them sorted all the time would cost a move of many rows each time. */
-typedef struct rank_rows {
-    gs_step_row *rows;
-    int64_t count, capacity;
-    bool sorted;
-} rank_rows;
-
 struct gs_record {
     uint32_t rank_count;
     gs_step_row *totals; /* [rank_count]; step: how many */
     int64_t *last_steps; /* [rank_count]; -1: none yet */
     step_sum *sums;      /* ascending step */
     int64_t sum_count, sum_capacity;
-    rank_rows *all; /* NULL: not kept */
+    /* Rows of every rank, where they are kept: in order of arrival until they are read. Ranks may
+     * run far apart, so that keeping them sorted all the time would move many rows each time. */
+    bool *is_sorted; /* apart, because reading sorts a const record; NULL: rows are not kept */
+    gs_step_row *rows;
+    int64_t row_count, row_capacity;
     gs_curve_row *curve;
     int64_t curve_count, curve_capacity;
 };
@@ -43,9 +39,9 @@ gs_record *gs_record_create(uint32_t rank_count, bool keep_all_ranks)
     record->rank_count = rank_count;
     record->totals = calloc(rank_count, sizeof *record->totals);
     record->last_steps = calloc(rank_count, sizeof *record->last_steps);
-    record->all = keep_all_ranks ? calloc(1, sizeof *record->all) : NULL;
+    record->is_sorted = keep_all_ranks ? calloc(1, sizeof *record->is_sorted) : NULL;
     if (record->totals == NULL || record->last_steps == NULL ||
-        (keep_all_ranks && record->all == NULL)) {
+        (keep_all_ranks && record->is_sorted == NULL)) {
         gs_record_destroy(record);
         return NULL;
     }
@@ -61,10 +57,8 @@ void gs_record_destroy(gs_record *record)
     if (record == NULL) {
         return;
     }
-    if (record->all != NULL) {
-        free(record->all->rows);
-    }
-    free(record->all);
+    free(record->is_sorted);
+    free(record->rows);
     free(record->totals);
     free(record->last_steps);
     free(record->sums);
@@ -99,14 +93,14 @@ static bool make_room_for_sum(gs_record *record)
     return sums != NULL;
 }
 
-static bool make_room_for_rank(rank_rows *all)
+static bool make_room_for_row(gs_record *record)
 {
-    void *rows = make_room(all->rows, all->count, &all->capacity, sizeof *all->rows);
-    if (rows == NULL) {
-        return false;
+    void *rows =
+        make_room(record->rows, record->row_count, &record->row_capacity, sizeof *record->rows);
+    if (rows != NULL) {
+        record->rows = rows;
     }
-    all->rows = rows;
-    return true;
+    return rows != NULL;
 }
 
 static void add_up(gs_step_row *sum, const gs_step_row *row)
@@ -177,8 +171,8 @@ static void check_row(const gs_record *record, const gs_step_row *row)
 gs_status gs_record_step(gs_record *record, const gs_step_row *row)
 {
     check_row(record, row);
-    rank_rows *all = record->all;
-    if (!make_room_for_sum(record) || (all != NULL && !make_room_for_rank(all))) {
+    bool keeps_rows = record->is_sorted != NULL;
+    if (!make_room_for_sum(record) || (keeps_rows && !make_room_for_row(record))) {
         return GS_ENOMEM;
     }
     gs_step_row *total = &record->totals[row->rank];
@@ -189,9 +183,9 @@ gs_status gs_record_step(gs_record *record, const gs_step_row *row)
     add_up(total, row);
     record->last_steps[row->rank] = row->step;
     add_to_sums(record, row);
-    if (all != NULL) {
-        all->rows[all->count++] = *row;
-        all->sorted = false;
+    if (keeps_rows) {
+        record->rows[record->row_count++] = *row;
+        *record->is_sorted = false;
     }
     return GS_OK;
 }
@@ -221,22 +215,21 @@ static int by_step_and_rank(const void *left, const void *right)
 
 int64_t gs_record_step_count(const gs_record *record)
 {
-    return record->all != NULL ? record->all->count : record->sum_count;
+    return record->is_sorted != NULL ? record->row_count : record->sum_count;
 }
 
 gs_step_row gs_record_step_at(const gs_record *record, int64_t index)
 {
     GS_ASSERT(index >= 0);
     GS_ASSERT(index < gs_record_step_count(record));
-    rank_rows *all = record->all;
-    if (all == NULL) {
+    if (record->is_sorted == NULL) {
         return record->sums[index].row;
     }
-    if (!all->sorted) {
-        qsort(all->rows, (size_t)all->count, sizeof *all->rows, by_step_and_rank);
-        all->sorted = true;
+    if (!*record->is_sorted) {
+        qsort(record->rows, (size_t)record->row_count, sizeof *record->rows, by_step_and_rank);
+        *record->is_sorted = true;
     }
-    return all->rows[index];
+    return record->rows[index];
 }
 
 int64_t gs_record_curve_count(const gs_record *record)
@@ -292,14 +285,12 @@ static void put(char **at, const void *items, int64_t count, size_t item_bytes)
 
 size_t gs_record_pack(const gs_record *record, void *out)
 {
-    const rank_rows none = {0};
-    const rank_rows *all = record->all == NULL ? &none : record->all;
-    packed_head head = {record->rank_count, record->sum_count, all->count, record->curve_count,
-                        record->all != NULL};
+    packed_head head = {record->rank_count, record->sum_count, record->row_count,
+                        record->curve_count, record->is_sorted != NULL};
     size_t bytes = sizeof head;
     bytes += (size_t)head.rank_count * (sizeof *record->totals + sizeof *record->last_steps);
     bytes += (size_t)head.sum_count * sizeof *record->sums;
-    bytes += (size_t)head.row_count * sizeof *all->rows;
+    bytes += (size_t)head.row_count * sizeof *record->rows;
     bytes += (size_t)head.curve_count * sizeof *record->curve;
     if (out != NULL) {
         char *at = out;
@@ -307,7 +298,7 @@ size_t gs_record_pack(const gs_record *record, void *out)
         put(&at, record->totals, head.rank_count, sizeof *record->totals);
         put(&at, record->last_steps, head.rank_count, sizeof *record->last_steps);
         put(&at, record->sums, head.sum_count, sizeof *record->sums);
-        put(&at, all->rows, head.row_count, sizeof *all->rows);
+        put(&at, record->rows, head.row_count, sizeof *record->rows);
         put(&at, record->curve, head.curve_count, sizeof *record->curve);
     }
     return bytes;
@@ -358,15 +349,13 @@ gs_record *gs_record_unpack(const void *in, size_t bytes)
     record->rank_count = (uint32_t)head.rank_count;
     record->sum_count = record->sum_capacity = head.sum_count;
     record->curve_count = record->curve_capacity = head.curve_count;
-    record->all = head.keeps_all ? calloc(1, sizeof *record->all) : NULL;
-    from.failed = head.keeps_all && record->all == NULL;
+    record->row_count = record->row_capacity = head.row_count;
+    record->is_sorted = head.keeps_all ? calloc(1, sizeof *record->is_sorted) : NULL;
+    from.failed = head.keeps_all && record->is_sorted == NULL;
     record->totals = take(&from, head.rank_count, sizeof *record->totals);
     record->last_steps = take(&from, head.rank_count, sizeof *record->last_steps);
     record->sums = take(&from, head.sum_count, sizeof *record->sums);
-    if (record->all != NULL) {
-        record->all->rows = take(&from, head.row_count, sizeof *record->all->rows);
-        record->all->count = record->all->capacity = head.row_count;
-    }
+    record->rows = take(&from, head.row_count, sizeof *record->rows);
     record->curve = take(&from, head.curve_count, sizeof *record->curve);
     if (from.failed || from.left != 0) {
         gs_record_destroy(record);

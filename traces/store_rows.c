@@ -81,13 +81,11 @@ static gs_status write_inputs(gs_sql_query *query, const gs_stored_run *run, gs_
 {
     for (uint32_t i = 0; i < run->input_count; i++) {
         const gs_stored_input *input = &run->inputs[i];
-        char hash[17];
-        (void)snprintf(hash, sizeof hash, "%016" PRIx64, input->xxh3);
         gs_sql_bind_text(query, 2, input->role);
         gs_sql_bind_text(query, 3, input->name);
         gs_sql_bind_text(query, 4, input->format);
         gs_sql_bind_int(query, 5, input->bytes);
-        gs_sql_bind_text(query, 6, hash);
+        gs_sql_bind_hash(query, 6, input->xxh3);
         GS_TRY(gs_sql_done(query, err));
     }
     return GS_OK;

@@ -2,8 +2,10 @@
 
 #include "base/assert.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +137,12 @@ void gs_sql_bind_real(gs_sql_query *query, int place, double value)
 void gs_sql_bind_text(gs_sql_query *query, int place, const char *value)
 {
     keep_code(query, sqlite3_bind_text(query->statement, place, value, -1, SQLITE_STATIC));
+}
+
+void gs_sql_bind_hash(gs_sql_query *query, int place, uint64_t value)
+{
+    (void)snprintf(query->hash, sizeof query->hash, "%016" PRIx64, value);
+    gs_sql_bind_text(query, place, query->hash);
 }
 
 void gs_sql_bind_null(gs_sql_query *query, int place)

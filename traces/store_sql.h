@@ -24,6 +24,7 @@ typedef struct gs_sql_query {
     gs_sql *sql;
     struct sqlite3_stmt *statement;
     int bind_code;
+    char hash[17]; /* text of the one hash among the values */
 } gs_sql_query;
 
 /* Opens path for reading and writing, or for reading where the file system allows no more; `create`
@@ -49,6 +50,8 @@ void gs_sql_finish(gs_sql_query *query);
 void gs_sql_bind_int(gs_sql_query *query, int place, int64_t value);
 void gs_sql_bind_real(gs_sql_query *query, int place, double value);
 void gs_sql_bind_text(gs_sql_query *query, int place, const char *value);
+/* As 16 hexadecimal digits; one hash a statement. */
+void gs_sql_bind_hash(gs_sql_query *query, int place, uint64_t value);
 void gs_sql_bind_null(gs_sql_query *query, int place);
 /* The next row; *out_row is false after the last. */
 GS_MUST_USE gs_status gs_sql_step(gs_sql_query *query, bool *out_row, gs_error *err);

@@ -117,7 +117,6 @@ static gs_status put_scenario(gs_sql *sql, const gs_stored_scenario *scenario, i
                               gs_error *err)
 {
     gs_sql_query query = {0};
-    char hash[HASH_TEXT_BYTES];
     gs_status status = gs_sql_prepare(
         sql,
         "INSERT INTO scenario(name, config_hash, config_json, ranks, nodes, model, gradient_bytes) "
@@ -126,7 +125,7 @@ static gs_status put_scenario(gs_sql *sql, const gs_stored_scenario *scenario, i
         &query, err);
     if (status == GS_OK) {
         gs_sql_bind_text(&query, 1, scenario->name);
-        gs_sql_bind_text(&query, 2, hash_text(scenario->config_hash, hash));
+        gs_sql_bind_hash(&query, 2, scenario->config_hash);
         gs_sql_bind_text(&query, 3, scenario->config_json);
         gs_sql_bind_int(&query, 4, scenario->ranks);
         gs_sql_bind_int(&query, 5, scenario->nodes);
@@ -166,7 +165,6 @@ static gs_status put_env(gs_sql *sql, const gs_environment *env, int64_t *out_id
                        "git_dirty, env_hash) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) "
                        "ON CONFLICT(env_hash) DO UPDATE SET env_hash = env_hash RETURNING env_id",
                        &query, err);
-    char hash_out[HASH_TEXT_BYTES];
     if (status == GS_OK) {
         uint64_t hash = env->dirty ? 1 : 0;
         for (int i = 0; i < TEXT_COUNT; i++) {
@@ -174,7 +172,7 @@ static gs_status put_env(gs_sql *sql, const gs_environment *env, int64_t *out_id
             hash = hash_of_text(hash, texts[i]);
         }
         gs_sql_bind_int(&query, TEXT_COUNT + 1, env->dirty ? 1 : 0);
-        gs_sql_bind_text(&query, TEXT_COUNT + 2, hash_text(hash, hash_out));
+        gs_sql_bind_hash(&query, TEXT_COUNT + 2, hash);
     }
     return take_id(&query, status, out_id, err);
 }
@@ -191,7 +189,6 @@ static gs_status put_run(gs_store *store, const gs_stored_run *run, const char *
     GS_TRY(put_strategy(sql, &run->strategy, &strategy_id, err));
     GS_TRY(put_env(sql, &run->environment, &env_id, err));
     gs_sql_query query = {0};
-    char hash[HASH_TEXT_BYTES];
     gs_status status = gs_sql_prepare(
         sql,
         "INSERT INTO run(run_key, batch, source, scenario_id, strategy_id, env_id, label, seed, "
@@ -214,7 +211,9 @@ static gs_status put_run(gs_store *store, const gs_stored_run *run, const char *
         gs_sql_bind_int(&query, 9, repeat);
         gs_sql_bind_text(&query, 10, gs_run_status_text(run->status));
         gs_sql_bind_text(&query, 11, run->error_text);
-        gs_sql_bind_text(&query, 12, run->exact ? hash_text(run->result_hash, hash) : NULL);
+        if (run->exact) {
+            gs_sql_bind_hash(&query, 12, run->result_hash);
+        }
         gs_sql_bind_text(&query, 13, run->started_utc);
         gs_sql_bind_int(&query, 14, run->wall_ns);
     }
