@@ -39,8 +39,10 @@ typedef struct gs_fairshare_flow {
     uint32_t certificate; /* a link of the route; NONE while its rate is being looked for */
     uint16_t route_count; /* 0: closed */
     bool in_set;          /* being repaired */
+    uint32_t
+        next[GS_ROUTE_MAX]; /* older place on the same link, or NONE; near the rate for scans */
     uint32_t route[GS_ROUTE_MAX];
-    uint32_t next[GS_ROUTE_MAX], previous[GS_ROUTE_MAX]; /* places on the same link, or NONE */
+    uint32_t previous[GS_ROUTE_MAX]; /* newer place */
 } gs_fairshare_flow;
 
 typedef struct gs_fairshare_change {
