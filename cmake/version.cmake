@@ -12,10 +12,20 @@ set(is_dirty 0)
 if(dirty)
   set(is_dirty 1)
 endif()
+foreach(name CUDA_TOOLKIT NCCL)
+  set(has_${name} 0)
+  if(${name})
+    set(has_${name} 1)
+  endif()
+endforeach()
 file(WRITE "${OUT}.new" "#define GS_VERSION \"${VERSION}\"
 #define GS_COMMIT \"${commit}\"
 #define GS_COMMIT_DIRTY ${is_dirty}
 #define GS_COMMIT_DATE \"${date}\"
 #define GS_BUILD_TYPE \"${TYPE}\"
+#define GS_HAVE_CUDA_TOOLKIT ${has_CUDA_TOOLKIT}
+#define GS_CUDA_TOOLKIT \"${CUDA_TOOLKIT}\"
+#define GS_HAVE_NCCL ${has_NCCL}
+#define GS_NCCL \"${NCCL}\"
 ")
 execute_process(COMMAND ${CMAKE_COMMAND} -E copy_if_different "${OUT}.new" "${OUT}")
