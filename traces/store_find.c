@@ -1,5 +1,6 @@
 #include "traces/store.h"
 
+#include "base/assert.h"
 #include "base/nearest.h"
 #include "traces/store_parts.h"
 
@@ -25,45 +26,49 @@ gs_status gs_store_check_label(const char *label, gs_error *err)
     return GS_OK;
 }
 
+typedef struct id_list {
+    int64_t *ids; /* [capacity], of the arena */
+    uint32_t count, capacity;
+} id_list;
+
+static bool add_id(id_list *list, int64_t id, gs_arena *arena)
+{
+    if (list->count == list->capacity) {
+        uint32_t grown = list->capacity == 0 ? 16 : list->capacity * 2;
+        int64_t *moved = GS_TAKE(arena, int64_t, grown);
+        if (moved == NULL) {
+            return false;
+        }
+        if (list->count > 0) {
+            memcpy(moved, list->ids, list->count * sizeof *moved);
+        }
+        list->ids = moved;
+        list->capacity = grown;
+    }
+    list->ids[list->count++] = id;
+    return true;
+}
+
 /* All ids that a query of one number gives. */
 static gs_status ids_of(gs_store *store, const char *text, int64_t value, gs_arena *arena,
-                        int64_t **out_ids, uint32_t *out_count, gs_error *err)
+                        id_list *out, gs_error *err)
 {
     gs_sql_query query = {0};
-    uint32_t count = 0;
-    uint32_t capacity = 0;
-    int64_t *ids = NULL;
-    bool row = true;
+    bool row = false;
+    *out = (id_list){0};
     gs_status status = gs_sql_prepare(&store->sql, text, &query, err);
     if (status == GS_OK) {
         gs_sql_bind_int(&query, 1, value);
-    }
-    while (status == GS_OK) {
         status = gs_sql_step(&query, &row, err);
-        if (status != GS_OK || !row) {
-            break;
+    }
+    while (status == GS_OK && row) {
+        if (!add_id(out, gs_sql_int(&query, 0), arena)) {
+            status = gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
+        } else {
+            status = gs_sql_step(&query, &row, err);
         }
-        if (count == capacity) {
-            uint32_t grown = capacity == 0 ? 16 : capacity * 2;
-            int64_t *moved = GS_TAKE(arena, int64_t, grown);
-            if (moved == NULL) {
-                status =
-                    gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
-                break;
-            }
-            if (count > 0) {
-                memcpy(moved, ids, count * sizeof *ids);
-            }
-            ids = moved;
-            capacity = grown;
-        }
-        ids[count++] = gs_sql_int(&query, 0);
     }
     gs_sql_finish(&query);
-    if (status == GS_OK) {
-        *out_ids = ids;
-        *out_count = count;
-    }
     return status;
 }
 
@@ -75,23 +80,20 @@ static gs_status fail_empty(gs_store *store, gs_error *err)
         store->sql.path);
 }
 
-static gs_status find_id(gs_store *store, const char *selector, gs_arena *arena, int64_t **out_ids,
-                         uint32_t *out_count, gs_error *err)
+static gs_status find_id(gs_store *store, const char *selector, gs_arena *arena, id_list *out,
+                         gs_error *err)
 {
     int64_t newest = 0;
     GS_TRY(
         gs_store_query_int(&store->sql, "SELECT coalesce(max(run_id), 0) FROM run", &newest, err));
     int64_t id = strtoll(selector, NULL, 10); /* too large a number is no id either */
-    uint32_t count = 0;
-    GS_TRY(
-        ids_of(store, "SELECT run_id FROM run WHERE run_id = ?", id, arena, out_ids, &count, err));
-    if (count == 0) {
-        return newest == 0 ? fail_empty(store, err)
-                           : gs_fail(err, GS_ENOTFOUND, "%s: no run %s; the newest is %" PRId64,
-                                     store->sql.path, selector, newest);
+    GS_TRY(ids_of(store, "SELECT run_id FROM run WHERE run_id = ?", id, arena, out, err));
+    if (out->count > 0) {
+        return GS_OK;
     }
-    *out_count = count;
-    return GS_OK;
+    return newest == 0 ? fail_empty(store, err)
+                       : gs_fail(err, GS_ENOTFOUND, "%s: no run %s; the newest is %" PRId64,
+                                 store->sql.path, selector, newest);
 }
 
 /* "@last" or "@last~N". */
@@ -188,20 +190,19 @@ static gs_status find_label(gs_store *store, const char *label, gs_arena *arena,
 gs_status gs_store_find_runs(gs_store *store, const char *selector, gs_arena *arena,
                              const int64_t **out_ids, uint32_t *out_count, gs_error *err)
 {
-    int64_t *ids = NULL;
-    uint32_t count = 0;
+    id_list list = {0};
     if (is_number(selector)) {
-        GS_TRY(find_id(store, selector, arena, &ids, &count, err));
+        GS_TRY(find_id(store, selector, arena, &list, err));
     } else {
         int64_t batch = 0;
         bool is_word = selector[0] != '\0' && selector[0] != '@';
         GS_TRY(is_word ? find_label(store, selector, arena, &batch, err)
                        : find_batch(store, selector, &batch, err));
         GS_TRY(ids_of(store, "SELECT run_id FROM run WHERE batch = ? ORDER BY run_id", batch, arena,
-                      &ids, &count, err));
+                      &list, err));
     }
-    *out_ids = ids;
-    *out_count = count;
+    *out_ids = list.ids;
+    *out_count = list.count;
     return GS_OK;
 }
 
@@ -213,6 +214,8 @@ gs_status gs_store_find_run(gs_store *store, const char *selector, int64_t *out_
     uint32_t count = 0;
     gs_status status = gs_store_find_runs(store, selector, &arena, &ids, &count, err);
     if (status == GS_OK) {
+        GS_ASSERT(count > 0);
+        GS_ASSERT(ids != NULL);
         *out_id = ids[count - 1];
     }
     gs_arena_fini(&arena);

@@ -173,9 +173,14 @@ typedef struct table_reader {
     take_row *take;
 } table_reader;
 
+typedef struct table_rows {
+    void *rows; /* of the arena */
+    int64_t count;
+} table_rows;
+
 /* To be called inside a read transaction, so that no writer comes between count and rows. */
 static gs_status read_table(gs_store *store, const table_reader *reader, int64_t run_id,
-                            gs_arena *arena, void **out_rows, int64_t *out_count, gs_error *err)
+                            gs_arena *arena, table_rows *out, gs_error *err)
 {
     int64_t count = 0;
     GS_TRY(count_rows(store, reader->count_query, run_id, &count, err));
@@ -201,17 +206,16 @@ static gs_status read_table(gs_store *store, const table_reader *reader, int64_t
         index++;
     }
     gs_sql_finish(&query);
-    *out_rows = rows;
-    *out_count = index;
+    *out = (table_rows){rows, index};
     return status;
 }
 
 /* read_table in a transaction of its own. */
 static gs_status read_rows(gs_store *store, const table_reader *reader, int64_t run_id,
-                           gs_arena *arena, void **out_rows, int64_t *out_count, gs_error *err)
+                           gs_arena *arena, table_rows *out, gs_error *err)
 {
     GS_TRY(gs_sql_run(&store->sql, "BEGIN", err));
-    gs_status status = read_table(store, reader, run_id, arena, out_rows, out_count, err);
+    gs_status status = read_table(store, reader, run_id, arena, out, err);
     gs_sql_roll_back(&store->sql); /* nothing was written */
     return status;
 }
@@ -269,20 +273,19 @@ gs_status gs_store_read_run(gs_store *store, int64_t run_id, gs_arena *arena, gs
         "SELECT role, name, format, bytes, xxh3 FROM input WHERE run_id = ? ORDER BY role, name",
         sizeof(gs_stored_input), take_input};
     gs_stored_run run = {0};
-    void *rows = NULL;
-    int64_t count = 0;
+    table_rows rows = {0};
     GS_TRY(gs_sql_run(&store->sql, "BEGIN", err));
     gs_status status = read_facts(store, run_id, arena, &run, err);
     if (status == GS_OK) {
         status = read_values(store, run_id, arena, &run, err);
     }
     if (status == GS_OK) {
-        status = read_table(store, &inputs, run_id, arena, &rows, &count, err);
+        status = read_table(store, &inputs, run_id, arena, &rows, err);
     }
     gs_sql_roll_back(&store->sql); /* nothing was written */
     if (status == GS_OK) {
-        run.inputs = rows;
-        run.input_count = (uint32_t)count;
+        run.inputs = rows.rows;
+        run.input_count = (uint32_t)rows.count;
         *out = run;
     }
     return status;
@@ -296,9 +299,10 @@ gs_status gs_store_read_steps(gs_store *store, int64_t run_id, gs_arena *arena,
         "SELECT step, rank, start_ns, duration_ns, compute_ns, comm_ns, exposed_comm_ns, wait_ns, "
         "input_ns, overhead_ns, bytes_sent FROM step WHERE run_id = ? ORDER BY step, rank",
         sizeof(gs_step_row), take_step};
-    void *rows = NULL;
-    GS_TRY(read_rows(store, &steps, run_id, arena, &rows, out_count, err));
-    *out_rows = rows;
+    table_rows rows = {0};
+    GS_TRY(read_rows(store, &steps, run_id, arena, &rows, err));
+    *out_rows = rows.rows;
+    *out_count = rows.count;
     return GS_OK;
 }
 
@@ -309,8 +313,9 @@ gs_status gs_store_read_curve(gs_store *store, int64_t run_id, gs_arena *arena,
         "SELECT count(*) FROM curve WHERE run_id = ?",
         "SELECT step, time_ns, samples, loss, accuracy FROM curve WHERE run_id = ? ORDER BY step",
         sizeof(gs_curve_row), take_curve};
-    void *rows = NULL;
-    GS_TRY(read_rows(store, &curve, run_id, arena, &rows, out_count, err));
-    *out_rows = rows;
+    table_rows rows = {0};
+    GS_TRY(read_rows(store, &curve, run_id, arena, &rows, err));
+    *out_rows = rows.rows;
+    *out_count = rows.count;
     return GS_OK;
 }

@@ -302,13 +302,19 @@ static gs_status read_version(gs_sql *sql, int64_t newest, int64_t *out, gs_erro
     return GS_OK;
 }
 
+static gs_status apply_one(gs_sql *sql, const gs_store_migration *step, gs_error *err)
+{
+    for (const char *const *statement = step->statements; *statement != NULL; statement++) {
+        GS_TRY(gs_sql_run(sql, *statement, err));
+    }
+    return GS_OK;
+}
+
 static gs_status apply(gs_sql *sql, const gs_store_migration *steps, int64_t from, int64_t to,
                        gs_error *err)
 {
     for (int64_t i = from; i < to; i++) {
-        for (const char *const *statement = steps[i].statements; *statement != NULL; statement++) {
-            GS_TRY(gs_sql_run(sql, *statement, err));
-        }
+        GS_TRY(apply_one(sql, &steps[i], err));
     }
     char text[96];
     (void)snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %" PRId64,

@@ -50,6 +50,13 @@ typedef struct old_run {
     char result_hash[HASH_TEXT_BYTES];
 } old_run;
 
+/* Where a run belongs. */
+typedef struct run_place {
+    char key[HASH_TEXT_BYTES];
+    int64_t repeat;
+    old_run old;
+} run_place;
+
 static gs_status find_old(gs_store *store, const gs_stored_run *run, const char *key, old_run *out,
                           gs_error *err)
 {
@@ -178,7 +185,7 @@ static gs_status put_env(gs_sql *sql, const gs_environment *env, int64_t *out_id
 }
 
 /* A new row, or the old one with every value replaced: other tables may refer to its id. */
-static gs_status put_run(gs_store *store, const gs_stored_run *run, const char *key, int64_t repeat,
+static gs_status put_run(gs_store *store, const gs_stored_run *run, const run_place *place,
                          int64_t *out_id, gs_error *err)
 {
     gs_sql *sql = &store->sql;
@@ -200,7 +207,7 @@ static gs_status put_run(gs_store *store, const gs_stored_run *run, const char *
         "wall_ns = excluded.wall_ns RETURNING run_id",
         &query, err);
     if (status == GS_OK) {
-        gs_sql_bind_text(&query, 1, key);
+        gs_sql_bind_text(&query, 1, place->key);
         gs_sql_bind_int(&query, 2, store->batch);
         gs_sql_bind_text(&query, 3, gs_run_source_text(run->source));
         gs_sql_bind_int(&query, 4, scenario_id);
@@ -208,7 +215,7 @@ static gs_status put_run(gs_store *store, const gs_stored_run *run, const char *
         gs_sql_bind_int(&query, 6, env_id);
         gs_sql_bind_text(&query, 7, run->label);
         gs_sql_bind_int(&query, 8, (int64_t)run->seed);
-        gs_sql_bind_int(&query, 9, repeat);
+        gs_sql_bind_int(&query, 9, place->repeat);
         gs_sql_bind_text(&query, 10, gs_run_status_text(run->status));
         gs_sql_bind_text(&query, 11, run->error_text);
         if (run->exact) {
@@ -235,31 +242,37 @@ static gs_status next_repeat(gs_store *store, const gs_stored_run *run, int64_t 
     return GS_OK;
 }
 
-static gs_status write_in_transaction(gs_store *store, const gs_stored_run *run, int64_t *out_id,
-                                      gs_error *err)
+/* The rows of a run that is new, or may take the place of the old one. */
+static gs_status put_all(gs_store *store, const gs_stored_run *run, const run_place *place,
+                         int64_t *out_id, gs_error *err)
 {
-    GS_TRY(gs_store_write_catalogue(store, err));
-    int64_t repeat = run->repeat;
-    if (repeat == GS_REPEAT_NEXT) {
-        GS_TRY(next_repeat(store, run, &repeat, err));
-    }
-    char key[HASH_TEXT_BYTES];
-    old_run old;
-    GS_TRY(find_old(store, run, hash_text(key_of(run, repeat), key), &old, err));
-    if (old.id != 0 && !old.interrupted && run->status == GS_RUN_INTERRUPTED) {
-        *out_id = old.id;
-        return GS_OK;
-    }
-    GS_TRY(check_reproduced(store, run, &old, err));
-    if (old.id != 0) {
-        GS_TRY(gs_store_delete_rows(store, old.id, err));
+    GS_TRY(check_reproduced(store, run, &place->old, err));
+    if (place->old.id != 0) {
+        GS_TRY(gs_store_delete_rows(store, place->old.id, err));
     }
     if (store->batch == 0) {
         GS_TRY(gs_store_query_int(&store->sql, "SELECT coalesce(max(batch), 0) + 1 FROM run",
                                   &store->batch, err));
     }
-    GS_TRY(put_run(store, run, key, repeat, out_id, err));
+    GS_TRY(put_run(store, run, place, out_id, err));
     return gs_store_write_rows(store, run, *out_id, err);
+}
+
+static gs_status write_in_transaction(gs_store *store, const gs_stored_run *run, int64_t *out_id,
+                                      gs_error *err)
+{
+    run_place place = {.repeat = run->repeat};
+    GS_TRY(gs_store_write_catalogue(store, err));
+    if (run->repeat == GS_REPEAT_NEXT) {
+        GS_TRY(next_repeat(store, run, &place.repeat, err));
+    }
+    (void)hash_text(key_of(run, place.repeat), place.key);
+    GS_TRY(find_old(store, run, place.key, &place.old, err));
+    if (place.old.id != 0 && !place.old.interrupted && run->status == GS_RUN_INTERRUPTED) {
+        *out_id = place.old.id;
+        return GS_OK;
+    }
+    return put_all(store, run, &place, out_id, err);
 }
 
 gs_status gs_store_write_run(gs_store *store, const gs_stored_run *run, int64_t *out_id,
