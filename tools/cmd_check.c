@@ -1,0 +1,48 @@
+/* check: the scenario with every default, as it is hashed and stored; nothing is simulated. */
+#include "tools/message.h"
+#include "tools/output.h"
+#include "tools/scenario_load.h"
+#include "tools/verbs.h"
+
+#include <stdlib.h>
+
+static int print_resolved(const gs_cli *cli, const gs_scenario *scenario)
+{
+    gs_output output;
+    int code = gs_output_open(&output, cli->flags.output);
+    if (code != GS_EXIT_OK) {
+        return code;
+    }
+    char *text = gs_need(gs_json_write(scenario->resolved, true));
+    fprintf(output.text, "%s\n", text);
+    free(text);
+    return gs_output_close(&output);
+}
+
+int gs_cmd_check(const gs_cli *cli)
+{
+    gs_loaded loaded;
+    int code = gs_scenario_load(cli, &loaded);
+    if (code == GS_EXIT_OK) {
+        gs_error err = {0};
+        /* Worth knowing, and no fault of the file: it resolves, this version cannot run it. */
+        if (gs_scenario_runnable(&loaded.scenario, &err) != GS_OK && !cli->flags.quiet) {
+            gs_complain("note: %s", err.text);
+        }
+        code = print_resolved(cli, &loaded.scenario);
+    }
+    if (code == GS_EXIT_OK && !cli->flags.quiet) {
+        char *headline = gs_scenario_headline(&loaded.scenario);
+        gs_complain("%s", headline);
+        free(headline);
+        if (loaded.launcher.variable != NULL) {
+            gs_complain("%lld ranks, as %s says", (long long)loaded.launcher.ranks,
+                        loaded.launcher.variable);
+        }
+        if (cli->environment[0] != '\0') {
+            gs_complain("from the environment: %s", cli->environment);
+        }
+    }
+    gs_scenario_unload(&loaded);
+    return code;
+}

@@ -1,0 +1,139 @@
+/* list: what there is of a kind. */
+#include "models/model.h"
+#include "strategies/registry.h"
+#include "tools/message.h"
+#include "tools/page.h"
+#include "tools/scenario_list.h"
+#include "tools/verbs.h"
+#include "traces/importer.h"
+#include "traces/record.h"
+
+#include <string.h>
+
+static void add_columns(gs_page *page, const char *const *names)
+{
+    for (size_t i = 0; names[i] != NULL; i++) {
+        gs_table_add_column(&page->table, (gs_table_column){.title = names[i], .name = names[i]});
+    }
+}
+
+static void add_row(gs_page *page, const char *name, const char *summary, const char *source)
+{
+    gs_table_add(&page->table, name, NULL);
+    gs_table_add(&page->table, summary, NULL);
+    gs_table_add(&page->table, source, NULL);
+}
+
+static const char *const sourced[] = {"name", "summary", "source", NULL};
+
+static void list_strategies(gs_page *page)
+{
+    add_columns(page, sourced);
+    for (uint32_t i = 0; i < gs_strategy_count(); i++) {
+        const gs_strategy *strategy = gs_strategy_at(i);
+        add_row(page, strategy->name, strategy->summary, strategy->source);
+    }
+}
+
+static void list_collectives(gs_page *page)
+{
+    add_columns(page, sourced);
+    for (uint32_t i = 0; i < gs_collective_count(); i++) {
+        const gs_collective *collective = gs_collective_at(i);
+        add_row(page, collective->name, collective->summary, collective->source);
+    }
+}
+
+static void list_models(gs_page *page)
+{
+    add_columns(page, sourced);
+    for (size_t i = 0; gs_model_at(i) != NULL; i++) {
+        const gs_model *model = gs_model_at(i);
+        add_row(page, model->name, model->summary, model->source);
+    }
+}
+
+static void list_formats(gs_page *page)
+{
+    add_columns(page, sourced);
+    for (size_t i = 0; i < gs_importer_count(); i++) {
+        const gs_importer *importer = gs_importer_at(i);
+        add_row(page, importer->name, importer->summary, importer->source);
+    }
+}
+
+static void list_scenarios(gs_page *page)
+{
+    static const char *const names[] = {"name", "summary", NULL};
+    gs_arena arena;
+    gs_arena_init(&arena);
+    const gs_named_scenario *items = NULL;
+    size_t count = gs_scenario_list(&arena, &items);
+    add_columns(page, names);
+    for (size_t i = 0; i < count; i++) {
+        gs_table_add(&page->table, items[i].name, NULL);
+        gs_table_add(&page->table, items[i].summary, NULL);
+    }
+    gs_arena_fini(&arena);
+}
+
+static void list_metrics(gs_page *page)
+{
+    static const char *const names[] = {"name", "unit", "better", "exact", "summary", NULL};
+    add_columns(page, names);
+    for (uint32_t i = 0; i < gs_metric_count(); i++) {
+        const gs_metric *metric = gs_metric_at(i);
+        gs_table_add(&page->table, metric->name, NULL);
+        gs_table_add(&page->table, metric->unit, NULL);
+        gs_table_add(&page->table, metric->better, NULL);
+        gs_table_add(&page->table, metric->exact ? "yes" : "no", NULL);
+        gs_table_add(&page->table, metric->help, NULL);
+    }
+}
+
+/* Kinds that DESIGN names and that have no member yet: an empty list and a sentence. */
+static void list_nothing(gs_page *page, const char *sentence)
+{
+    add_columns(page, sourced);
+    gs_page_note(page, "%s", sentence);
+}
+
+static void fill(gs_page *page, const char *kind)
+{
+    if (strcmp(kind, "strategies") == 0) {
+        list_strategies(page);
+    } else if (strcmp(kind, "collectives") == 0) {
+        list_collectives(page);
+    } else if (strcmp(kind, "models") == 0) {
+        list_models(page);
+    } else if (strcmp(kind, "formats") == 0) {
+        list_formats(page);
+    } else if (strcmp(kind, "scenarios") == 0) {
+        list_scenarios(page);
+    } else if (strcmp(kind, "metrics") == 0) {
+        list_metrics(page);
+    } else if (strcmp(kind, "codecs") == 0) {
+        list_nothing(page, "This version has no codecs; gradients travel in the scenario's dtype.");
+    } else if (strcmp(kind, "transports") == 0) {
+        list_nothing(page, "This version has no live mode, so there are no transports.");
+    } else {
+        list_nothing(page,
+                     "This version has no device catalogue; cluster.nodes[].device is a label, "
+                     "compute_scale says how fast a node is.");
+    }
+}
+
+int gs_cmd_list(const gs_cli *cli)
+{
+    if (cli->word_count != 1) {
+        gs_complain("list: what? allowed is one of strategies, codecs, collectives, models, "
+                    "formats, scenarios, metrics, transports, devices");
+        return GS_EXIT_USAGE;
+    }
+    gs_page page;
+    gs_page_init(&page, "list", "items");
+    fill(&page, cli->words[0]);
+    int code = gs_page_print(&page, cli);
+    gs_page_fini(&page);
+    return code;
+}

@@ -1,0 +1,158 @@
+/* show: finds out what a name is, and prints its page. */
+#include "base/nearest.h"
+#include "tools/message.h"
+#include "tools/scenario_list.h"
+#include "tools/show.h"
+#include "tools/verbs.h"
+#include "traces/record.h"
+
+#include <string.h>
+
+enum { NAMES_MAX = 512 };
+
+static int show_model(gs_page *page, const gs_model *model)
+{
+    gs_page_fact(page, "name", "model", model->name, NULL);
+    gs_page_fact(page, "summary", "", model->summary, NULL);
+    gs_page_fact(page, "source", "source", model->source, NULL);
+    gs_show_parameters(page, model->config_table);
+    return GS_EXIT_OK;
+}
+
+static int show_importer(gs_page *page, const gs_importer *importer)
+{
+    gs_page_fact(page, "name", "format", importer->name, NULL);
+    gs_page_fact(page, "summary", "", importer->summary, NULL);
+    gs_page_fact(page, "source", "source", importer->source, NULL);
+    return GS_EXIT_OK;
+}
+
+static int show_metric(gs_page *page, const gs_metric *metric)
+{
+    gs_page_fact(page, "name", "metric", metric->name, NULL);
+    gs_page_fact(page, "summary", "", metric->help, NULL);
+    gs_page_fact(page, "unit", "unit", metric->unit, NULL);
+    gs_page_fact(page, "better", "better", metric->better, NULL);
+    gs_page_fact(page, "exact", "exact",
+                 metric->exact ? "yes: bit for bit from the seed, in the simulator"
+                               : "no: depends on the BLAS kernel",
+                 gs_json_new_bool(metric->exact));
+    return GS_EXIT_OK;
+}
+
+/* Everything that has a name, for "did you mean". */
+static const char *nearest(const char *name, gs_arena *arena)
+{
+    const char *names[NAMES_MAX];
+    size_t count = 0;
+    for (uint32_t i = 0; i < gs_strategy_count() && count < NAMES_MAX; i++) {
+        names[count++] = gs_strategy_at(i)->name;
+    }
+    for (uint32_t i = 0; i < gs_collective_count() && count < NAMES_MAX; i++) {
+        names[count++] = gs_collective_at(i)->name;
+    }
+    for (size_t i = 0; gs_model_at(i) != NULL && count < NAMES_MAX; i++) {
+        names[count++] = gs_model_at(i)->name;
+    }
+    for (size_t i = 0; i < gs_importer_count() && count < NAMES_MAX; i++) {
+        names[count++] = gs_importer_at(i)->name;
+    }
+    for (uint32_t i = 0; i < gs_metric_count() && count < NAMES_MAX; i++) {
+        names[count++] = gs_metric_at(i)->name;
+    }
+    const gs_named_scenario *scenarios = NULL;
+    size_t scenario_count = gs_scenario_list(arena, &scenarios);
+    for (size_t i = 0; i < scenario_count && count < NAMES_MAX; i++) {
+        names[count++] = scenarios[i].name;
+    }
+    return gs_nearest_name(name, names, count);
+}
+
+static bool is_scenario(const char *name, gs_arena *arena)
+{
+    size_t length = strlen(name);
+    const gs_named_scenario *scenarios = NULL;
+    size_t count = gs_scenario_list(arena, &scenarios);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(scenarios[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".json") == 0);
+}
+
+/* What is left over is a run, or a name that nobody knows. */
+static int show_run(gs_page *page, const gs_cli *cli, gs_arena *arena)
+{
+    const char *name = cli->words[0];
+    bool is_selector = name[0] == '@' || strspn(name, "0123456789") == strlen(name);
+    const char *near = is_selector ? NULL : nearest(name, arena);
+    page->kind = "run";
+    if (near != NULL) {
+        gs_complain("show: unknown name %s; did you mean %s?", name, near);
+        return GS_EXIT_USAGE;
+    }
+    return gs_show_run(page, cli);
+}
+
+static int fill(gs_page *page, const gs_cli *cli, gs_arena *arena)
+{
+    const char *name = cli->words[0];
+    if (gs_strategy_find(name) != NULL) {
+        return gs_show_strategy(page, cli, gs_strategy_find(name));
+    }
+    if (gs_collective_find(name) != NULL) {
+        return gs_show_collective(page, cli, gs_collective_find(name));
+    }
+    if (gs_model_find(name) != NULL) {
+        return show_model(page, gs_model_find(name));
+    }
+    if (gs_importer_find(name) != NULL) {
+        return show_importer(page, gs_importer_find(name));
+    }
+    uint32_t metric = gs_metric_find(name);
+    if (metric < gs_metric_count()) {
+        return show_metric(page, gs_metric_at(metric));
+    }
+    if (is_scenario(name, arena)) {
+        return gs_show_scenario(page, cli);
+    }
+    return show_run(page, cli, arena);
+}
+
+/* Words after the name that the kind does not read would be lost in silence. */
+static int check_words(const gs_cli *cli)
+{
+    if (cli->word_count == 0) {
+        gs_complain("show: what? name something that gradsync list prints, or a run such as "
+                    "@last");
+        return GS_EXIT_USAGE;
+    }
+    bool takes_words = gs_collective_find(cli->words[0]) != NULL ||
+                       strchr(cli->words[0], '/') != NULL || strchr(cli->words[0], '.') != NULL ||
+                       strchr(cli->words[0], '-') != NULL;
+    if (cli->word_count > 1 && !takes_words) {
+        gs_complain("show %s: takes no more words, not %s", cli->words[0], cli->words[1]);
+        return GS_EXIT_USAGE;
+    }
+    return GS_EXIT_OK;
+}
+
+int gs_cmd_show(const gs_cli *cli)
+{
+    int code = check_words(cli);
+    if (code != GS_EXIT_OK) {
+        return code;
+    }
+    gs_arena arena;
+    gs_arena_init(&arena);
+    gs_page page;
+    gs_page_init(&page, "show", NULL);
+    code = fill(&page, cli, &arena);
+    if (code == GS_EXIT_OK) {
+        code = gs_page_print(&page, cli);
+    }
+    gs_page_fini(&page);
+    gs_arena_fini(&arena);
+    return code;
+}

@@ -1,0 +1,36 @@
+#include "tools/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static volatile sig_atomic_t came;
+
+static void note(int signal_number)
+{
+    if (came == 0) {
+        came = signal_number;
+    }
+}
+
+static void take(int flags)
+{
+    struct sigaction action = {.sa_handler = note, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+void gs_interrupt_watch(void)
+{
+    take((int)SA_RESETHAND);
+}
+
+void gs_interrupt_follow(void)
+{
+    take(0);
+}
+
+int gs_interrupt_signal(void)
+{
+    return came;
+}

@@ -1,0 +1,36 @@
+/* What the program says on standard error, and how it ends when there is no memory.
+ *
+ * One message is one line: control characters in it become '?'. Results never go through here. */
+#ifndef GS_TOOLS_MESSAGE_H
+#define GS_TOOLS_MESSAGE_H
+
+#include "base/log.h"
+#include "base/status.h"
+
+#include <stddef.h>
+
+enum gs_exit {
+    GS_EXIT_OK = 0,
+    GS_EXIT_FAILED = 1,       /* a run or its input and output failed */
+    GS_EXIT_USAGE = 2,        /* nothing was run: usage, unknown key, bad unit, unreadable input */
+    GS_EXIT_OUTSIDE = 5,      /* outside the calibrated range, with --strict */
+    GS_EXIT_INTERRUPTED = 128 /* plus the signal */
+};
+
+/* "gradsync: text" and a line feed. */
+void gs_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for an error; returns GS_EXIT_FAILED for what the machine refused (memory), else
+ * GS_EXIT_USAGE: errors of this kind come before anything has run. */
+int gs_complain_error(const gs_error *err);
+
+/* memory, or the end of the program with one line where it is NULL. */
+void *gs_need(void *memory);
+
+/* A printf into fresh memory; never NULL. Owner: caller, free(). */
+char *gs_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Where logs go; context is not used. */
+void gs_message_log(void *context, gs_log_level level, const char *text);
+
+#endif

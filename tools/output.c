@@ -1,0 +1,94 @@
+#include "tools/output.h"
+
+#include "tools/message.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether file, or the folder it would be made in, takes writing: better said before a long run. */
+static int check_writable(const char *file)
+{
+    int failed = access(file, W_OK);
+    if (failed != 0 && errno == ENOENT) {
+        char *folder = gs_text("%s", file);
+        char *slash = strrchr(folder, '/');
+        if (slash != NULL) {
+            slash[slash == folder ? 1 : 0] = '\0';
+        }
+        failed = access(slash == NULL ? "." : folder, W_OK | X_OK);
+        int reason = errno;
+        free(folder);
+        errno = reason;
+    }
+    if (failed != 0) {
+        gs_complain("%s: cannot be written (%s); choose another -o FILE", file, strerror(errno));
+        return GS_EXIT_FAILED;
+    }
+    return GS_EXIT_OK;
+}
+
+int gs_output_open(gs_output *output, const char *file)
+{
+    *output = (gs_output){0};
+    if (strcmp(file, "") != 0 && strcmp(file, "-") != 0) {
+        if (check_writable(file) != GS_EXIT_OK) {
+            return GS_EXIT_FAILED;
+        }
+        output->file = file;
+    }
+    output->text = gs_need(open_memstream(&output->buffer, &output->bytes));
+    return GS_EXIT_OK;
+}
+
+static int fail(const char *name, int reason)
+{
+    if (reason == EPIPE) {
+        return GS_EXIT_FAILED; /* the reader has seen enough */
+    }
+    gs_complain("%s: cannot be written (%s); free some space, or choose another -o FILE", name,
+                strerror(reason));
+    return GS_EXIT_FAILED;
+}
+
+static int write_all(const gs_output *output)
+{
+    const char *name = output->file == NULL ? "standard output" : output->file;
+    FILE *to = output->file == NULL ? stdout : fopen(output->file, "wb");
+    if (to == NULL) {
+        return fail(name, errno);
+    }
+    errno = 0;
+    size_t written = fwrite(output->buffer, 1, output->bytes, to);
+    int flushed = fflush(to);
+    int reason = errno;
+    int closed = 0;
+    if (output->file != NULL) {
+        closed = fclose(to);
+        reason = reason == 0 ? errno : reason;
+    }
+    if (written != output->bytes || flushed != 0 || closed != 0) {
+        return fail(name, reason);
+    }
+    return GS_EXIT_OK;
+}
+
+int gs_output_close(gs_output *output)
+{
+    int closed = fclose(output->text);
+    gs_need(closed == 0 ? output->buffer : NULL);
+    int code = output->bytes == 0 && output->file == NULL ? GS_EXIT_OK : write_all(output);
+    free(output->buffer);
+    *output = (gs_output){0};
+    return code;
+}
+
+void gs_output_drop(gs_output *output)
+{
+    if (output->text != NULL) {
+        (void)fclose(output->text);
+        free(output->buffer);
+    }
+    *output = (gs_output){0};
+}

@@ -1,0 +1,21 @@
+/* All runs of a command, in parallel processes or one after the other in this one. The outcomes are
+ * in the order of the runs and the same either way: a run knows nothing of the others. */
+#ifndef GS_TOOLS_RUN_POOL_H
+#define GS_TOOLS_RUN_POOL_H
+
+#include "tools/progress.h"
+#include "tools/run_one.h"
+
+typedef struct gs_pool_config {
+    const gs_scenario *scenario;
+    uint32_t seeds; /* a strategy; seeds are scenario->seed and the ones after it */
+    int64_t jobs;   /* processes at a time; 1: in this process */
+    bool keep_all_ranks;
+    gs_progress *progress;
+} gs_pool_config;
+
+/* outcomes [strategy_count * seeds]: out, the seeds of the first strategy first. After a signal no
+ * new run starts and those under way end as interrupted. A process that dies fails its run only. */
+void gs_pool_run(const gs_pool_config *config, gs_outcome *outcomes);
+
+#endif

@@ -1,0 +1,26 @@
+/* What a process that makes a run tells its parent through a pipe: frames of a head and bytes. */
+#ifndef GS_TOOLS_RUN_WIRE_H
+#define GS_TOOLS_RUN_WIRE_H
+
+#include "tools/run_one.h"
+
+typedef enum gs_frame_kind { GS_FRAME_PROGRESS, GS_FRAME_OUTCOME } gs_frame_kind;
+
+/* Child's side. false: the parent has gone. */
+bool gs_wire_send_progress(int fd, double share);
+bool gs_wire_send_outcome(int fd, const gs_outcome *outcome);
+
+/* Parent's side: bytes as they come. */
+typedef struct gs_wire {
+    char *bytes;
+    size_t count, capacity;
+    double share;
+    bool has_outcome;
+} gs_wire;
+
+/* Reads what there is; false at the end of the pipe. Whole frames are taken: the newest share, and
+ * the outcome into *out. Out of memory ends the program. */
+bool gs_wire_receive(gs_wire *wire, int fd, gs_outcome *out);
+void gs_wire_fini(gs_wire *wire);
+
+#endif

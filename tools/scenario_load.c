@@ -1,0 +1,160 @@
+#include "tools/scenario_load.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "models/dataset.h"
+#include "tools/message.h"
+#include "tools/places.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLAG_WORDS = 2 };
+
+/* Words of the command line, then what flags say: the last one wins. */
+static size_t gather_overrides(const gs_cli *cli, gs_arena *arena, const char **out)
+{
+    size_t count = 0;
+    for (size_t i = 1; i < cli->word_count; i++) {
+        out[count++] = cli->words[i];
+    }
+    char text[64];
+    if (cli->from[GS_FLAG_seed] == GS_FROM_FLAG) {
+        snprintf(text, sizeof text, "seed=%lld", (long long)cli->flags.seed);
+        out[count++] = gs_need(gs_arena_text(arena, text));
+    }
+    if (cli->from[GS_FLAG_seeds] == GS_FROM_FLAG) {
+        snprintf(text, sizeof text, "evaluate.seeds=%lld", (long long)cli->flags.seeds);
+        out[count++] = gs_need(gs_arena_text(arena, text));
+    }
+    return count;
+}
+
+/* What the input lacks: for people, or with --strict a reason to stop. */
+static int tell_notes(const gs_cli *cli, const gs_scenario *scenario)
+{
+    const gs_profile *profile = scenario->workload.profile;
+    uint32_t total = scenario->note_count + profile->note_count;
+    for (uint32_t i = 0; i < total; i++) {
+        const char *note = i < scenario->note_count ? scenario->notes[i]
+                                                    : profile->notes[i - scenario->note_count];
+        if (cli->flags.strict) {
+            gs_complain("%s: %s; --strict makes notes errors", scenario->name, note);
+            return GS_EXIT_USAGE;
+        }
+        if (!cli->flags.quiet) {
+            gs_complain("%s: note: %s", scenario->name, note);
+        }
+    }
+    return GS_EXIT_OK;
+}
+
+int gs_scenario_load(const gs_cli *cli, gs_loaded *out)
+{
+    *out = (gs_loaded){0};
+    gs_arena_init(&out->arena);
+    if (cli->word_count == 0) {
+        gs_complain("%s: which scenario? name a file, - or a bundled one (gradsync list scenarios)",
+                    gs_verb_at(cli->verb)->name);
+        return GS_EXIT_USAGE;
+    }
+    gs_error err = {0};
+    if (gs_launcher_find(&out->launcher, &err) != GS_OK) {
+        return gs_complain_error(&err);
+    }
+    const char **words = gs_need(GS_TAKE(&out->arena, const char *, cli->word_count + FLAG_WORDS));
+    const char *user_dir = gs_places_scenarios();
+    gs_scenario_options options = {
+        .overrides = words,
+        .override_count = gather_overrides(cli, &out->arena, words),
+        .strategies = cli->strategies,
+        .strategy_count = cli->strategy_count,
+        .ranks = out->launcher.ranks,
+        .data_dir = gs_places_data(),
+        .user_dir = user_dir[0] == '\0' ? NULL : user_dir,
+    };
+    if (gs_scenario_read(cli->words[0], &options, &out->arena, &out->scenario, &err) != GS_OK) {
+        return gs_complain_error(&err);
+    }
+    if (out->launcher.variable != NULL) {
+        gs_log(GS_LOG_INFO, "%s=%lld: ranks of the launcher", out->launcher.variable,
+               (long long)out->launcher.ranks);
+    }
+    return tell_notes(cli, &out->scenario);
+}
+
+void gs_scenario_unload(gs_loaded *loaded)
+{
+    if (loaded->scenario.resolved != NULL) {
+        gs_scenario_free(&loaded->scenario);
+    }
+    gs_arena_fini(&loaded->arena);
+    *loaded = (gs_loaded){0};
+}
+
+int64_t gs_scenario_gradient_bytes(const gs_scenario *scenario)
+{
+    const gs_profile *profile = scenario->workload.profile;
+    int64_t elements = 0;
+    for (uint32_t i = 0; i < profile->unit_count; i++) {
+        elements += profile->units[i].elements;
+    }
+    return elements * scenario->workload.element_bytes;
+}
+
+char *gs_scenario_model_name(const gs_scenario *scenario)
+{
+    const gs_workload *workload = &scenario->workload;
+    if (!workload->real_gradients) {
+        return gs_text("%s", workload->profile->source);
+    }
+    return gs_text("%s on %s", workload->task.model->name,
+                   gs_dataset_names[workload->task.data.name]);
+}
+
+/* "2 nodes x 4 ranks", or where groups differ "2 x 4 + 1 x 8 ranks". */
+static char *nodes_text(const gs_cluster *cluster)
+{
+    if (cluster->group_count == 1) {
+        const gs_node_group *group = &cluster->groups[0];
+        return gs_text("%lld node%s x %lld rank%s", (long long)group->count,
+                       group->count == 1 ? "" : "s", (long long)group->ranks,
+                       group->ranks == 1 ? "" : "s");
+    }
+    char *text = gs_text("nodes x ranks:");
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        const gs_node_group *group = &cluster->groups[i];
+        char *longer = gs_text("%s%s %lld x %lld (%s)", text, i == 0 ? "" : " +",
+                               (long long)group->count, (long long)group->ranks, group->name);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+char *gs_scenario_headline(const gs_scenario *scenario)
+{
+    const gs_link *nic = &scenario->cluster.nic;
+    char rate[GS_UNIT_TEXT_BYTES];
+    char bytes[GS_UNIT_TEXT_BYTES];
+    char *nodes = nodes_text(&scenario->cluster);
+    char *link =
+        nic->curve != NULL
+            ? gs_text("measured curve %s", nic->curve_file)
+            : gs_text("%s %s, efficiency %.3g: assumed", gs_link_class_names[nic->class_index],
+                      gs_format_rate(nic->bandwidth_bps, rate), nic->efficiency);
+    char *seeds =
+        scenario->seeds == 1
+            ? gs_text("seed %llu", (unsigned long long)scenario->seed)
+            : gs_text("seeds %llu..%llu", (unsigned long long)scenario->seed,
+                      (unsigned long long)scenario->seed + (unsigned long long)scenario->seeds - 1);
+    char *text =
+        gs_text("%s: %s, %s; gradients %s in %d-byte elements from %s; %s", scenario->name, nodes,
+                link, gs_format_bytes(gs_scenario_gradient_bytes(scenario), bytes),
+                scenario->workload.element_bytes, scenario->workload.profile->source, seeds);
+    free(nodes);
+    free(link);
+    free(seeds);
+    return text;
+}

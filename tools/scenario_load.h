@@ -1,0 +1,31 @@
+/* A scenario as the command line asks for it: file, KEY=VALUE words, flags, launcher. */
+#ifndef GS_TOOLS_SCENARIO_LOAD_H
+#define GS_TOOLS_SCENARIO_LOAD_H
+
+#include "base/arena.h"
+#include "tools/cli.h"
+#include "tools/launcher.h"
+#include "traces/scenario.h"
+
+typedef struct gs_loaded {
+    gs_arena arena;
+    gs_scenario scenario;
+    gs_launcher launcher;
+} gs_loaded;
+
+/* Reads words[0] with words[1..] as overrides. An exit code; errors are printed. Notes go to
+ * standard error, or are an error with --strict. End with gs_scenario_unload, also after errors. */
+int gs_scenario_load(const gs_cli *cli, gs_loaded *out);
+void gs_scenario_unload(gs_loaded *loaded);
+
+/* "2 nodes x 4 ranks, nic tcp 10 Gbit/s (efficiency 0.82: assumed), ...": what the job is and where
+ * its numbers come from. Owner: caller, free(). */
+char *gs_scenario_headline(const gs_scenario *scenario);
+
+/* Bytes of the gradient of one rank. */
+int64_t gs_scenario_gradient_bytes(const gs_scenario *scenario);
+
+/* "mlp on digits" where gradients are real, else the profile's source. Owner: caller, free(). */
+char *gs_scenario_model_name(const gs_scenario *scenario);
+
+#endif

@@ -1,0 +1,20 @@
+/* Pages of `show`, one function for each kind of thing. Each fills a fresh page; an exit code. */
+#ifndef GS_TOOLS_SHOW_H
+#define GS_TOOLS_SHOW_H
+
+#include "models/model.h"
+#include "strategies/registry.h"
+#include "tools/page.h"
+#include "traces/importer.h"
+
+/* A table of parameters: name, default, what is allowed, help. */
+void gs_show_parameters(gs_page *page, const gs_field_table *table);
+
+int gs_show_strategy(gs_page *page, const gs_cli *cli, const gs_strategy *strategy);
+/* Words after the name: ranks, bytes, bandwidth, latency. */
+int gs_show_collective(gs_page *page, const gs_cli *cli, const gs_collective *collective);
+int gs_show_scenario(gs_page *page, const gs_cli *cli);
+/* A stored run by selector. */
+int gs_show_run(gs_page *page, const gs_cli *cli);
+
+#endif

@@ -1,0 +1,105 @@
+/* show STRATEGY and show SCENARIO: what may be said, and what it costs on a given job. */
+#include "tools/message.h"
+#include "tools/scenario_load.h"
+#include "tools/show.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gs_show_parameters(gs_page *page, const gs_field_table *table)
+{
+    page->table_key = "parameters";
+    gs_table_add_column(&page->table, (gs_table_column){"parameter", "name", false});
+    gs_table_add_column(&page->table, (gs_table_column){"default", "default", false});
+    gs_table_add_column(&page->table, (gs_table_column){"allowed", "allowed", false});
+    gs_table_add_column(&page->table, (gs_table_column){"what", "help", false});
+    for (size_t i = 0; i < table->field_count; i++) {
+        const gs_field *field = &table->fields[i];
+        char allowed[320];
+        gs_table_add(&page->table, field->name, NULL);
+        gs_table_add(&page->table, field->default_text == NULL ? "(required)" : field->default_text,
+                     NULL);
+        gs_table_add(&page->table, gs_config_allowed_text(field, allowed, sizeof allowed), NULL);
+        gs_table_add(&page->table, field->help, NULL);
+    }
+}
+
+/* The scenario of --scenario with the strategy as it is named, or as -s has it. */
+static int add_bytes(gs_page *page, const gs_cli *cli, const gs_strategy *strategy)
+{
+    gs_cli asked = *cli;
+    const char *words[1] = {cli->flags.scenario};
+    asked.words = words;
+    asked.word_count = 1;
+    if (cli->strategy_count == 0) {
+        asked.strategies[0] = strategy->name;
+        asked.strategy_count = 1;
+    }
+    gs_loaded loaded;
+    gs_error err = {0};
+    gs_job job;
+    int code = gs_scenario_load(&asked, &loaded);
+    if (code == GS_EXIT_OK &&
+        gs_scenario_job(&loaded.scenario, &loaded.arena, &job, &err) != GS_OK) {
+        code = gs_complain_error(&err);
+    }
+    for (uint32_t i = 0; code == GS_EXIT_OK && i < loaded.scenario.strategy_count; i++) {
+        const gs_strategy_choice *choice = &loaded.scenario.strategies[i];
+        char bytes[GS_UNIT_TEXT_BYTES];
+        if (choice->strategy->wire_bytes == NULL) {
+            gs_page_note(page, "%s does not say how many bytes it sends.", choice->label);
+            continue;
+        }
+        int64_t sent = choice->strategy->wire_bytes(choice->config, &job);
+        char *text = gs_text("%s sent by a rank and step of %s on %s (%u ranks)",
+                             gs_format_bytes(sent, bytes), choice->label, loaded.scenario.name,
+                             loaded.scenario.ranks);
+        gs_page_fact(page, "wire_bytes_per_rank_and_step", i == 0 ? "bytes" : "", text,
+                     gs_json_new_int(sent));
+        free(text);
+    }
+    gs_scenario_unload(&loaded);
+    return code;
+}
+
+int gs_show_strategy(gs_page *page, const gs_cli *cli, const gs_strategy *strategy)
+{
+    gs_page_fact(page, "name", "strategy", strategy->name, NULL);
+    gs_page_fact(page, "summary", "", strategy->summary, NULL);
+    gs_page_fact(page, "source", "source", strategy->source, NULL);
+    gs_show_parameters(page, strategy->config);
+    return cli->flags.scenario[0] == '\0' ? GS_EXIT_OK : add_bytes(page, cli, strategy);
+}
+
+int gs_show_scenario(gs_page *page, const gs_cli *cli)
+{
+    gs_loaded loaded;
+    int code = gs_scenario_load(cli, &loaded);
+    if (code == GS_EXIT_OK) {
+        const gs_scenario *scenario = &loaded.scenario;
+        char *headline = gs_scenario_headline(scenario);
+        char *model = gs_scenario_model_name(scenario);
+        char number[64];
+        gs_page_fact(page, "name", "scenario", scenario->name, NULL);
+        gs_page_fact(page, "file", "file", scenario->file, NULL);
+        gs_page_fact(page, "headline", "job", headline, NULL);
+        gs_page_fact(page, "model", "model", model, NULL);
+        snprintf(number, sizeof number, "%lld", (long long)scenario->workload.budget_steps);
+        gs_page_fact(page, "steps", "steps", number,
+                     gs_json_new_int(scenario->workload.budget_steps));
+        snprintf(number, sizeof number, "%016llx", (unsigned long long)scenario->config_hash);
+        gs_page_fact(page, "config_hash", "config", number, NULL);
+        page->table_key = "strategies";
+        gs_table_add_column(&page->table, (gs_table_column){"strategy", "strategy", false});
+        gs_table_add_column(&page->table, (gs_table_column){"parameters", "parameters", false});
+        for (uint32_t i = 0; i < scenario->strategy_count; i++) {
+            gs_table_add(&page->table, scenario->strategies[i].label, NULL);
+            gs_table_add(&page->table, scenario->strategies[i].params_json, NULL);
+        }
+        free(headline);
+        free(model);
+    }
+    gs_scenario_unload(&loaded);
+    return code;
+}

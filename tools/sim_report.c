@@ -1,0 +1,115 @@
+#include "tools/sim_report.h"
+
+#include "base/assert.h"
+#include "tools/message.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double value_of(const gs_outcome *outcome, const char *metric)
+{
+    uint32_t index = gs_metric_find(metric);
+    GS_ASSERT(index < gs_metric_count());
+    return outcome->values[index];
+}
+
+static bool is_good(const gs_outcome *outcome)
+{
+    return outcome->started &&
+           (outcome->status == GS_RUN_OK || outcome->status == GS_RUN_RECOVERED);
+}
+
+static void count_outcomes(gs_sim_row *row, const gs_outcome *outcomes)
+{
+    for (uint32_t i = 0; i < row->runs; i++) {
+        const gs_outcome *outcome = &outcomes[i];
+        if (is_good(outcome)) {
+            row->good++;
+        } else if (!outcome->started || outcome->status == GS_RUN_INTERRUPTED) {
+            row->left_out++;
+        } else {
+            row->diverged += outcome->status == GS_RUN_DIVERGED ? 1 : 0;
+            row->failed += outcome->status == GS_RUN_DIVERGED ? 0 : 1;
+            row->error = row->error == NULL ? outcome->result.error.text : row->error;
+        }
+    }
+}
+
+/* values [row->runs]: out, NAN where a run is not good. */
+static gs_spread gather(const gs_sim_row *row, const gs_outcome *outcomes, const char *metric,
+                        double *values)
+{
+    for (uint32_t i = 0; i < row->runs; i++) {
+        values[i] = is_good(&outcomes[i]) ? value_of(&outcomes[i], metric) : (double)NAN;
+    }
+    return gs_spread_of(values, row->runs);
+}
+
+static void make_target(gs_sim_row *row, const gs_outcome *outcomes, double *values)
+{
+    double *scratch = gs_need(calloc(row->runs + 1, sizeof *scratch));
+    size_t count = 0;
+    for (uint32_t i = 0; i < row->runs; i++) {
+        if (is_good(&outcomes[i])) {
+            bool reached = !outcomes[i].target_censored;
+            double time = value_of(&outcomes[i], "time_to_target_ns");
+            values[count++] = reached ? time : (double)NAN;
+            row->reached += reached && isfinite(time) ? 1 : 0;
+        }
+    }
+    row->target_ns = gs_median_censored(values, count, scratch);
+    free(scratch);
+}
+
+static void make_row(gs_sim_row *row, const gs_outcome *outcomes)
+{
+    double *values = gs_need(calloc(row->runs + 1, sizeof *values));
+    count_outcomes(row, outcomes);
+    row->step_ns = gs_need(calloc(row->runs + 1, sizeof *row->step_ns));
+    row->step = gather(row, outcomes, "step_mean_ns", row->step_ns);
+    row->p95 = gather(row, outcomes, "step_p95_ns", values);
+    row->exposed = gather(row, outcomes, "exposed_comm_ns", values);
+    row->wait = gather(row, outcomes, "wait_ns", values);
+    row->wire = gather(row, outcomes, "wire_bytes_per_step", values);
+    row->accuracy = gather(row, outcomes, "final_accuracy", values);
+    make_target(row, outcomes, values);
+    free(values);
+}
+
+void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_outcome *outcomes,
+                        gs_sim_report *out)
+{
+    *out = (gs_sim_report){.scenario = scenario, .row_count = scenario->strategy_count};
+    out->rows = gs_need(calloc(out->row_count, sizeof *out->rows));
+    for (uint32_t s = 0; s < out->row_count; s++) {
+        gs_sim_row *row = &out->rows[s];
+        row->label = scenario->strategies[s].label;
+        row->runs = seeds;
+        make_row(row, &outcomes[(size_t)s * seeds]);
+        row->vs_first = gs_ratio_of(out->rows[0].step_ns, row->step_ns, seeds);
+    }
+}
+
+void gs_sim_report_free(gs_sim_report *report)
+{
+    for (uint32_t s = 0; s < report->row_count; s++) {
+        free(report->rows[s].step_ns);
+    }
+    free(report->rows);
+    *report = (gs_sim_report){0};
+}
+
+void gs_sim_report_failures(const gs_sim_report *report, FILE *out)
+{
+    for (uint32_t s = 0; s < report->row_count; s++) {
+        const gs_sim_row *row = &report->rows[s];
+        if (row->diverged + row->failed > 0) {
+            fprintf(out, "%s: %u of %u runs failed (%u diverged) and are not in the means: %s\n",
+                    row->label, row->diverged + row->failed, row->runs, row->diverged, row->error);
+        }
+        if (row->left_out > 0) {
+            fprintf(out, "%s: %u of %u runs did not end and are not in the means\n", row->label,
+                    row->left_out, row->runs);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/* What `sim` says: a row for each strategy, and the answer in words. */
+#ifndef GS_TOOLS_SIM_REPORT_H
+#define GS_TOOLS_SIM_REPORT_H
+
+#include "tools/run_one.h"
+#include "tools/sim_stats.h"
+#include "tools/table.h"
+
+#include <stdio.h>
+
+/* One strategy over its seeds. Runs that did not end count in `failed` or `left_out` only. */
+typedef struct gs_sim_row {
+    const char *label;
+    uint32_t runs;     /* seeds asked for */
+    uint32_t good;     /* ended well */
+    uint32_t diverged; /* the loss was not finite any more */
+    uint32_t failed;   /* any other bad end */
+    uint32_t left_out; /* interrupted or not started */
+    const char *error; /* of the first bad run, or NULL */
+    double *step_ns;   /* [runs], by seed; NAN where the run is not good */
+    gs_spread step, p95, exposed, wait, wire, accuracy;
+    gs_ratio vs_first;
+    double target_ns; /* median over the good runs; NAN: most have not reached it */
+    uint32_t reached;
+} gs_sim_row;
+
+typedef struct gs_sim_report {
+    const gs_scenario *scenario;
+    gs_sim_row *rows; /* [row_count], in the order of the scenario */
+    uint32_t row_count;
+} gs_sim_report;
+
+/* outcomes [strategies * seeds] as gs_pool_run leaves them; borrowed. Out of memory ends the
+ * program. */
+void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_outcome *outcomes,
+                        gs_sim_report *out);
+void gs_sim_report_free(gs_sim_report *report);
+
+void gs_sim_report_table(const gs_sim_report *report, gs_table *table);
+/* Lines about runs that are not in the means. */
+void gs_sim_report_failures(const gs_sim_report *report, FILE *out);
+/* The answer: who is fastest, by how much, how sure. Owner: caller, free(). */
+char *gs_sim_report_answer(const gs_sim_report *report);
+
+#endif

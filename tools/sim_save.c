@@ -1,0 +1,83 @@
+#include "tools/sim_save.h"
+
+#include "tools/message.h"
+#include "tools/scenario_load.h"
+#include "tools/version.h"
+#include "traces/result_json.h"
+
+#include <stdlib.h>
+
+static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
+{
+    const gs_scenario *scenario = batch->scenario;
+    const gs_strategy_choice *choice = &scenario->strategies[index / batch->seeds];
+    const gs_outcome *outcome = &batch->outcomes[index];
+    bool ended = outcome->status == GS_RUN_OK || outcome->status == GS_RUN_RECOVERED;
+    return (gs_stored_run){
+        .source = GS_SOURCE_SIM,
+        .status = outcome->status,
+        .scenario = {.name = scenario->name,
+                     .config_hash = scenario->config_hash,
+                     .config_json = batch->config_json,
+                     .ranks = scenario->ranks,
+                     .nodes = scenario->nodes,
+                     .model = batch->model_name,
+                     .gradient_bytes = gs_scenario_gradient_bytes(scenario)},
+        /* Strategies come with the program: their version is its own. */
+        .strategy = {.name = choice->strategy->name,
+                     .version = gs_version_number(),
+                     .params_json = choice->params_json},
+        .environment = batch->environment,
+        .label = batch->cli->flags.label[0] == '\0' ? NULL : batch->cli->flags.label,
+        .seed = scenario->seed + index % batch->seeds,
+        .error_text = ended ? NULL : outcome->result.error.text,
+        .exact = ended,
+        .result_hash = outcome->result.result_hash,
+        .started_utc = outcome->started_utc,
+        .wall_ns = outcome->wall_ns,
+        .values = outcome->values,
+        .target_censored = outcome->target_censored,
+        .record = outcome->record,
+    };
+}
+
+gs_status gs_sim_store(gs_sim_batch *batch, gs_error *err)
+{
+    char path[GS_FLAG_TEXT_BYTES];
+    bool is_default = false;
+    gs_store *store = NULL;
+    GS_TRY(gs_cli_database(batch->cli, path, sizeof path, &is_default, err));
+    GS_TRY(gs_store_open(path, is_default ? GS_STORE_WRITE_MAKE_FOLDERS : GS_STORE_WRITE, &store,
+                         err));
+    gs_status status = GS_OK;
+    uint32_t count = batch->scenario->strategy_count * batch->seeds;
+    for (uint32_t i = 0; i < count && status == GS_OK; i++) {
+        if (batch->outcomes[i].started) {
+            gs_stored_run run = run_of(batch, i);
+            status = gs_store_write_run(store, &run, &batch->run_ids[i], err);
+        }
+    }
+    gs_store_close(store);
+    return status;
+}
+
+gs_json *gs_sim_document(const gs_sim_batch *batch, const char *answer, int exit_code)
+{
+    gs_json *document = gs_need(gs_result_json_create(batch->command, &batch->environment));
+    gs_error err = {0};
+    uint32_t count = batch->scenario->strategy_count * batch->seeds;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!batch->outcomes[i].started) {
+            continue;
+        }
+        gs_stored_run run = run_of(batch, i);
+        run.started_utc = NULL; /* the same command prints the same bytes */
+        if (gs_result_json_add_run(document, &run, batch->run_ids[i], &err) != GS_OK) {
+            gs_need(NULL);
+        }
+    }
+    if (gs_result_json_finish(document, answer, exit_code, &err) != GS_OK) {
+        gs_need(NULL);
+    }
+    return document;
+}

@@ -1,0 +1,84 @@
+#include "tools/verbs.h"
+
+#include "base/assert.h"
+
+/* Words that may follow a verb; the lists of kinds and shells are the verbs' own. */
+static const char *const kinds[] = {"strategies", "codecs",  "collectives", "models",  "formats",
+                                    "scenarios",  "metrics", "transports",  "devices", NULL};
+static const char *const traces[] = {"probe", "stat", "import", NULL};
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+
+#define EXAMPLE "\n    "
+
+/* Paragraphs are parted by empty lines; a paragraph that starts with spaces is an example. */
+static const char *const details[GS_VERB_COUNT] = {
+    [GS_VERB_sim] =
+        "SCENARIO is a file, - for standard input, or a bundled name (gradsync list scenarios). "
+        "KEY=VALUE replaces one value of it. Every strategy runs once for each seed; strategies "
+        "are compared pairwise by seed, with 95 % intervals where there are several seeds. An "
+        "interval that contains 1 is called a tie. Runs are stored in the database.\n\n"
+        "Under torchrun, mpirun or srun the launcher's rank count replaces the "
+        "scenario's.\n" EXAMPLE "gradsync sim demo-ethernet" EXAMPLE
+        "gradsync sim my.json cluster.links.nic.bandwidth=25Gbit/s -s "
+        "allreduce:bucket=10MiB" EXAMPLE
+        "gradsync sim demo-ethernet --seeds 5 --json | jq .runs[0].metrics.step_p50_ns",
+    [GS_VERB_check] =
+        "Reads SCENARIO as sim does, with the same KEY=VALUE words, and prints it as JSON with "
+        "every default written out: the text that is hashed and stored. Notes about what the "
+        "input lacks go to standard error.\n" EXAMPLE
+        "gradsync check my.json workload.batch_per_rank=128",
+    [GS_VERB_list] =
+        "KIND is strategies, codecs, collectives, models, formats, scenarios, metrics, transports "
+        "or devices.\n" EXAMPLE "gradsync list strategies" EXAMPLE "gradsync list metrics --csv",
+    [GS_VERB_show] =
+        "NAME is anything that list prints, or a stored run: its id, its label, @last, @last~1. "
+        "With --scenario the bytes of a step are shown for a strategy. A collective takes ranks, "
+        "bytes, bandwidth and latency as KEY=VALUE.\n" EXAMPLE
+        "gradsync show allreduce --scenario demo-ethernet" EXAMPLE
+        "gradsync show ring ranks=8 bytes=4GB bandwidth=100Gbit/s" EXAMPLE "gradsync show @last",
+    [GS_VERB_trace] =
+        "probe says in one line what FILEs are. stat prints what they hold: ranks, steps, and "
+        "where the time of a step goes. import writes a profile for workload.profile of a "
+        "scenario; files of one job belong together. Files may be gzipped.\n" EXAMPLE
+        "gradsync trace probe rank0.json.gz" EXAMPLE
+        "gradsync trace import rank*.json.gz -o profile.json",
+    [GS_VERB_doctor] =
+        "Prints version, libraries, thread variables, places of data and database, and what else "
+        "is found on this machine. Changes nothing.",
+    [GS_VERB_completion] = "Prints a completion script from the same tables as the help.\n" EXAMPLE
+                           "source <(gradsync completion bash)" EXAMPLE
+                           "gradsync completion fish > ~/.config/fish/completions/gradsync.fish",
+    [GS_VERB_help] = "Prints the list of verbs, or the help of one.\n" EXAMPLE
+                     "gradsync help sim" EXAMPLE "gradsync help --man | man -l -",
+};
+
+static const char *const *const first_words[GS_VERB_COUNT] = {
+    [GS_VERB_list] = kinds,
+    [GS_VERB_trace] = traces,
+    [GS_VERB_completion] = shells,
+};
+
+static const gs_verb verbs[GS_VERB_COUNT] = {
+#define GS_VERB(verb, text_words, text_summary)                                                    \
+    [GS_VERB_##verb] = {#verb, text_words, text_summary, gs_cmd_##verb},
+#include "tools/verbs.def"
+#undef GS_VERB
+};
+
+const gs_verb *gs_verb_at(gs_verb_id id)
+{
+    GS_ASSERT(id < GS_VERB_COUNT);
+    return &verbs[id];
+}
+
+const char *gs_verb_details(gs_verb_id id)
+{
+    GS_ASSERT(id < GS_VERB_COUNT);
+    return details[id];
+}
+
+const char *const *gs_verb_first_words(gs_verb_id id)
+{
+    GS_ASSERT(id < GS_VERB_COUNT);
+    return first_words[id];
+}
