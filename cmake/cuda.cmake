@@ -1,25 +1,21 @@
 # What of CUDA and NCCL is on this machine: facts for `doctor`, and later for the CUDA module.
-#   GS_CUDA_TOOLKIT, GS_NCCL   version and place, such as "13.0 (/opt/cuda)"; empty: not found
+#   GS_CUDA_TOOLKIT, GS_NCCL   version and place, such as "13.0 (/opt/cuda/bin/nvcc)"; empty: not found
 # GS_CUDA=ON asks for the module; a machine without the toolkit still configures and builds.
 find_program(GS_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin
   DOC "The CUDA compiler")
 set(GS_CUDA_TOOLKIT "")
 set(GS_NCCL "")
-set(prefix "")
 if(GS_NVCC)
-  # The program may be a link from elsewhere into the toolkit.
-  file(REAL_PATH "${GS_NVCC}" program)
-  cmake_path(GET program PARENT_PATH prefix)
-  cmake_path(GET prefix PARENT_PATH prefix)
   execute_process(COMMAND "${GS_NVCC}" --version OUTPUT_VARIABLE text ERROR_QUIET)
   if(text MATCHES "release ([0-9.]+)")
-    set(GS_CUDA_TOOLKIT "${CMAKE_MATCH_1} (${prefix})")
+    set(GS_CUDA_TOOLKIT "${CMAKE_MATCH_1} (${GS_NVCC})")
   endif()
 endif()
 
-find_path(GS_NCCL_INCLUDE_DIR nccl.h HINTS ENV NCCL_HOME "${prefix}" PATH_SUFFIXES include)
-find_library(GS_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ENV NCCL_HOME "${prefix}"
-  PATH_SUFFIXES lib lib64)
+find_path(GS_NCCL_INCLUDE_DIR nccl.h HINTS ENV NCCL_HOME ENV CUDA_HOME ENV CUDA_PATH
+  PATHS /usr/local/cuda PATH_SUFFIXES include)
+find_library(GS_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ENV NCCL_HOME ENV CUDA_HOME ENV CUDA_PATH
+  PATHS /usr/local/cuda PATH_SUFFIXES lib lib64)
 if(GS_NCCL_INCLUDE_DIR AND GS_NCCL_LIBRARY)
   file(STRINGS "${GS_NCCL_INCLUDE_DIR}/nccl.h" lines REGEX "^#define NCCL_(MAJOR|MINOR|PATCH) ")
   set(numbers "")
