@@ -23,7 +23,8 @@ void gs_arena_init(gs_arena *arena);
 void gs_arena_fini(gs_arena *arena);
 
 /* Zeroed memory for count objects of size bytes, aligned for any type up to 64 bytes; NULL when
- * there is none left or the product overflows. Owner: the arena. A count of 0 gives a valid pointer. */
+ * there is none left or the product overflows. Owner: the arena. A count of 0 gives a valid
+ * pointer. */
 void *gs_arena_take(gs_arena *arena, size_t count, size_t size_bytes);
 
 /* Terminated copy of text, or NULL. Owner: the arena. */

@@ -108,8 +108,8 @@ static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
     }
     self->pending = gs_bucket_count(world);
     self->backward = true;
-    int64_t passes = chosen->accumulation > 0 ? chosen->accumulation
-                                              : gs_world_job(world)->accumulation;
+    int64_t passes =
+        chosen->accumulation > 0 ? chosen->accumulation : gs_world_job(world)->accumulation;
     return (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = (uint32_t)passes};
 }
 

@@ -53,7 +53,7 @@ typedef struct gs_job {
     int32_t element_bytes; /* on the wire, 1 to 8 */
     uint32_t unit_count;   /* pieces of gradient that become ready as one, in parameter order */
     const int64_t
-        *unit_elements; /* [unit_count], sum = elements; owner: the host, for the whole run */
+        *unit_elements;   /* [unit_count], sum = elements; owner: the host, for the whole run */
     int64_t accumulation; /* forward and backward passes per step that the workload asks for */
     uint64_t seed;
 } gs_job;
