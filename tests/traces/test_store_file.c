@@ -404,6 +404,45 @@ Test(store_file, two_writers_have_batches_of_their_own)
                  3);
 }
 
+/* Each opens a database that is not there yet and writes its own runs at once. */
+Test(store_file, processes_that_start_together_share_a_new_database)
+{
+    enum { CHILDREN = 4, RUNS = 3 };
+    const char *path = fixture_path("runs.db");
+    int go[2];
+    pid_t children[CHILDREN];
+    cr_assert_eq(pipe(go), 0);
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        cr_assert_geq(children[i], 0);
+        if (children[i] == 0) {
+            char byte;
+            (void)close(go[1]);
+            bool ok = read(go[0], &byte, 1) == 0; /* all at once: when the parent closes it */
+            gs_store *store = NULL;
+            ok = ok && gs_store_open(path, GS_STORE_WRITE, &store, NULL) == GS_OK;
+            for (int run_index = 0; ok && run_index < RUNS; run_index++) {
+                gs_stored_run run = fixture_run((uint64_t)(RUNS * i + run_index), 1);
+                int64_t id = 0;
+                ok = gs_store_write_run(store, &run, &id, NULL) == GS_OK;
+            }
+            gs_store_close(store);
+            _exit(ok ? 0 : 1);
+        }
+    }
+    cr_assert_eq(close(go[1]), 0);
+    for (int i = 0; i < CHILDREN; i++) {
+        int status = 0;
+        cr_assert_eq(waitpid(children[i], &status, 0), children[i]);
+        cr_assert_eq(status, 0, "child %d", i);
+    }
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM run"), CHILDREN * RUNS);
+    cr_assert_eq(fixture_query(path, "SELECT count(DISTINCT batch) FROM run"), CHILDREN);
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM (SELECT batch FROM run GROUP BY batch "
+                                     "HAVING count(*) = 3)"),
+                 CHILDREN);
+}
+
 /* One whole round: opened, written, found, read. GS_OK only if nothing failed. */
 static gs_status one_round(const char *path, gs_error *err)
 {
