@@ -111,16 +111,15 @@ static bool absorb(void *host, gs_peer self, uint32_t from_channel, const gs_op_
     return same;
 }
 
-/* Something of this entity's for a later turn. */
+/* The end of a request of this entity's, for a later turn. */
 static void remind(gs_live_entity *entity, gs_parcel_kind kind, uint32_t slot)
 {
-    gs_live_post(entity,
-                 &(gs_parcel){.kind = kind,
-                              .from = entity->number,
-                              .to = entity->number,
-                              .request = ++entity->requests,
-                              .slot = slot},
-                 false);
+    gs_parcel parcel = {.kind = kind,
+                        .from = entity->number,
+                        .to = entity->number,
+                        .request = ++entity->requests,
+                        .slot = slot};
+    gs_live_post(entity, &parcel, false);
 }
 
 static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *channels,
@@ -196,8 +195,10 @@ static void later(void *host, gs_peer self, uint32_t slot)
 
 static void wake(void *host, gs_peer self)
 {
+    gs_live_entity *entity = host;
     (void)self;
-    remind(host, GS_PARCEL_WAKE, 0);
+    gs_parcel parcel = {.kind = GS_PARCEL_WAKE, .from = entity->number, .to = entity->number};
+    gs_live_post(entity, &parcel, false);
 }
 
 static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k)

@@ -1,0 +1,333 @@
+#include "sim/replay_host.h"
+
+#include "base/assert.h"
+
+static void fail(gs_replay *replay, const gs_error *err)
+{
+    if (replay->error.code == GS_OK) {
+        replay->error = *err;
+    }
+}
+
+static void fail_no_memory(gs_replay *replay)
+{
+    gs_error err;
+    (void)gs_fail(&err, GS_ENOMEM, "no memory for what is on its way");
+    fail(replay, &err);
+}
+
+static void refuse_floats(gs_replay_entity *entity, const char *what)
+{
+    gs_error err;
+    (void)gs_fail(&err, GS_EUNSUPPORTED,
+                  "%s: two slices of one length hold different numbers of floats, because the job "
+                  "(%lld elements) is not the size of the model; use equal offsets",
+                  what, (long long)entity->replay->config.job->elements);
+    fail(entity->replay, &err);
+}
+
+/* ---------------------------------------------------------------- channels */
+
+static void put(gs_replay_queue *queue, gs_replay_parcel *parcel)
+{
+    parcel->next = NULL;
+    if (queue->first == NULL) {
+        queue->first = parcel;
+    } else {
+        queue->last->next = parcel;
+    }
+    queue->last = parcel;
+}
+
+static gs_replay_parcel *pull(gs_replay_queue *queue)
+{
+    gs_replay_parcel *first = queue->first;
+    GS_ASSERT(first != NULL);
+    queue->first = first->next;
+    return first;
+}
+
+static uint32_t number_of(const gs_replay *replay, gs_peer peer)
+{
+    return gs_recording_entity(&replay->config.recording->about, peer);
+}
+
+/* A parcel from the entity to `to`, with a copy of a slice (NULL: no data). */
+static void ship(gs_replay_entity *entity, uint32_t plane, gs_peer to, const gs_replay_parcel *like,
+                 const gs_slice *data)
+{
+    gs_replay *replay = entity->replay;
+    gs_replay_parcel *parcel = replay->free;
+    if (parcel != NULL) {
+        replay->free = parcel->next;
+    } else {
+        parcel = GS_TAKE(&replay->arena, gs_replay_parcel, 1);
+    }
+    if (parcel == NULL) {
+        fail_no_memory(replay);
+        return;
+    }
+    *parcel = *like;
+    if (data != NULL &&
+        !gs_entity_memory_copy(&entity->memory, *data, &replay->floats, &parcel->payload)) {
+        fail_no_memory(replay);
+    }
+    uint32_t number = number_of(replay, to);
+    parcel->sequence = entity->sent[plane * replay->entity_count + number]++;
+    uint32_t self = number_of(replay, entity->self);
+    put(&replay->entities[number].coming[plane * replay->entity_count + self], parcel);
+}
+
+static void give_back(gs_replay *replay, gs_replay_parcel *parcel)
+{
+    gs_payload_give(&replay->floats, parcel->payload);
+    parcel->next = replay->free;
+    replay->free = parcel;
+}
+
+gs_replay_parcel *gs_replay_peek(const gs_replay *replay, const gs_replay_entity *entity,
+                                 uint32_t plane, uint32_t from)
+{
+    return entity->coming[plane * replay->entity_count + from].first;
+}
+
+void gs_replay_arrive(gs_replay *replay, gs_replay_entity *entity, uint32_t plane, uint32_t from,
+                      gs_time_ns at)
+{
+    gs_replay_parcel *parcel = pull(&entity->coming[plane * replay->entity_count + from]);
+    if (plane >= GS_REPLAY_PARTS) {
+        uint32_t communicator = plane - GS_REPLAY_PARTS;
+        put(&entity->arrived[communicator * replay->config.job->ranks + from], parcel);
+        gs_driver_part(entity->driver, at, gs_driver_inbox(entity->driver, communicator, from));
+        return;
+    }
+    gs_message message = parcel->message;
+    if (plane == GS_REPLAY_NOTES) {
+        give_back(replay, parcel);
+    } else {
+        message.data = parcel;
+    }
+    gs_driver_message(entity->driver, at, &message);
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static void request(gs_replay_entity *entity, uint32_t slot, bool is_sent)
+{
+    uint64_t number = ++entity->requests_made;
+    GS_ASSERT(entity->request_count < entity->request_capacity);
+    entity->requests[entity->request_count++] = (gs_replay_request){number, slot, is_sent};
+}
+
+bool gs_replay_end_request(gs_replay_entity *entity, uint64_t number, bool is_sent,
+                           uint32_t *out_slot)
+{
+    for (uint32_t i = 0; i < entity->request_count; i++) {
+        if (entity->requests[i].number == number && entity->requests[i].is_sent == is_sent) {
+            *out_slot = entity->requests[i].slot;
+            entity->requests[i] = entity->requests[--entity->request_count];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------- what drivers ask */
+
+static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
+{
+    const gs_replay_entity *entity = host;
+    gs_peer peer = from.index == entity->self.index ? to : from;
+    return communicator * entity->replay->config.job->ranks + peer.index;
+}
+
+static void issued(void *host, gs_peer self, const gs_op_signature *op)
+{
+    (void)host, (void)self, (void)op;
+}
+
+static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature *op, gs_slice data)
+{
+    (void)host, (void)self, (void)slot, (void)op, (void)data;
+    return false;
+}
+
+static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op_signature *op,
+                      gs_slice part)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    gs_peer to = {GS_WORKER, (uint16_t)(to_channel % entity->replay->config.job->ranks)};
+    ship(entity, GS_REPLAY_PARTS + op->communicator, to, &(gs_replay_parcel){.signature = *op},
+         &part);
+}
+
+static bool absorb(void *host, gs_peer self, uint32_t from_channel, const gs_op_signature *op,
+                   gs_slice into, bool add)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    gs_replay_parcel *part = pull(&entity->arrived[from_channel]);
+    bool same = gs_op_signature_equal(&part->signature, op);
+    if (same && !gs_entity_memory_put(&entity->memory, into, part->payload, add)) {
+        refuse_floats(entity, "all_reduce");
+    }
+    give_back(entity->replay, part);
+    return same;
+}
+
+static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *channels,
+                  uint32_t channel_count)
+{
+    (void)self, (void)channels, (void)channel_count;
+    request(host, slot, true);
+}
+
+static void send(void *host, const gs_message *message, gs_slice data, uint32_t slot)
+{
+    ship(host, GS_REPLAY_MESSAGES, message->to, &(gs_replay_parcel){.message = *message}, &data);
+    request(host, slot, true);
+}
+
+static void note(void *host, const gs_message *message)
+{
+    ship(host, GS_REPLAY_NOTES, message->to, &(gs_replay_parcel){.message = *message}, NULL);
+}
+
+static void take(void *host, gs_peer self, gs_slice into, void *data)
+{
+    gs_replay_entity *entity = host;
+    gs_replay_parcel *parcel = data;
+    (void)self;
+    if (!gs_entity_memory_put(&entity->memory, into, parcel->payload, false)) {
+        refuse_floats(entity, "recv");
+    }
+    give_back(entity->replay, parcel);
+}
+
+static void later(void *host, gs_peer self, uint32_t slot)
+{
+    (void)self;
+    request(host, slot, false);
+}
+
+static void wake(void *host, gs_peer self)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    entity->asked = true;
+}
+
+static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    if (!gs_entity_memory_vec(&entity->memory, vop, dst, a, k)) {
+        refuse_floats(entity, "vec");
+    }
+}
+
+static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+                  bool last)
+{
+    gs_replay_entity *entity = host;
+    (void)self, (void)last;
+    gs_entity_memory_apply(&entity->memory, param, grad, rate_scale);
+}
+
+static void drained(void *host, gs_peer self)
+{
+    (void)host, (void)self;
+}
+
+static void failed(void *host, gs_peer self, const gs_error *err)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    fail(entity->replay, err);
+}
+
+static const gs_host_calls calls = {
+    .channel = channel,
+    .issued = issued,
+    .start = start,
+    .ended = issued,
+    .send_part = send_part,
+    .absorb = absorb,
+    .flush = flush,
+    .send = send,
+    .send_copy = send, /* every parcel has a copy of its own here */
+    .note = note,
+    .take = take,
+    .later = later,
+    .wake = wake,
+    .vec = vec,
+    .apply = apply,
+    .drained = drained,
+    .failed = failed,
+};
+
+/* ---------------------------------------------------------------- creation and end */
+
+static bool take_channels(gs_replay *replay, gs_replay_entity *entity)
+{
+    const gs_job *job = replay->config.job;
+    size_t communicators = replay->layout.communicators;
+    size_t channels = (GS_REPLAY_PARTS + communicators) * replay->entity_count;
+    gs_arena *arena = &replay->arena;
+    entity->request_capacity = replay->layout.outstanding_max[entity->self.role];
+    entity->coming = GS_TAKE(arena, gs_replay_queue, channels);
+    entity->arrived = GS_TAKE(arena, gs_replay_queue, communicators * job->ranks);
+    entity->sent = GS_TAKE(arena, uint64_t, channels);
+    entity->requests = GS_TAKE(arena, gs_replay_request, entity->request_capacity);
+    entity->unit_ready = GS_TAKE(arena, bool, job->unit_count);
+    return entity->coming != NULL && entity->arrived != NULL && entity->sent != NULL &&
+           entity->requests != NULL && entity->unit_ready != NULL;
+}
+
+gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_task_workspace *workspace,
+                                gs_error *err)
+{
+    const gs_replay_config *config = &replay->config;
+    gs_replay_entity *entity = &replay->entities[number];
+    uint32_t ranks = config->job->ranks;
+    entity->replay = replay;
+    entity->self = number < ranks ? (gs_peer){GS_WORKER, (uint16_t)number}
+                                  : (gs_peer){GS_SERVER, (uint16_t)(number - ranks)};
+    gs_entity_memory_config memory = {.job = config->job,
+                                      .layout = &replay->layout,
+                                      .self = entity->self,
+                                      .task = config->task,
+                                      .workspace = workspace,
+                                      .batch_per_rank = config->recording->about.batch_per_rank};
+    GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &replay->arena, err));
+    gs_driver_config driver = {.strategy = config->strategy->strategy,
+                               .strategy_config = config->strategy->config,
+                               .job = config->job,
+                               .layout = &replay->layout,
+                               .all_reduce = replay->all_reduce,
+                               .buckets = replay->buckets,
+                               .self = entity->self,
+                               .calls = &calls,
+                               .host = entity,
+                               .swap_state = config->swap_state};
+    if (take_channels(replay, entity)) {
+        entity->driver = gs_driver_create(&driver, &replay->arena);
+    }
+    return entity->driver != NULL
+               ? GS_OK
+               : gs_fail(err, GS_ENOMEM, "no memory for entity %u of a replay", number);
+}
+
+uint64_t gs_replay_weights_hash(const gs_replay *replay)
+{
+    uint64_t hash = 0;
+    for (uint32_t rank = 0; rank < replay->config.job->ranks; rank++) {
+        const gs_replay_entity *worker = &replay->entities[rank];
+        uint32_t vector;
+        double weight;
+        gs_driver_model_view(worker->driver, &vector, &weight);
+        hash = gs_entity_memory_hash(&worker->memory, vector, hash);
+    }
+    return hash;
+}
