@@ -44,9 +44,10 @@ static gs_status keep_notes(gs_scenario_reader *reader, gs_error *err)
 gs_status gs_scenario_read(const char *file, const gs_scenario_options *options, gs_arena *arena,
                            gs_scenario *out, gs_error *err)
 {
+    GS_ASSERT(options->data_dir != NULL);
     gs_error own = {0};
     gs_error *said = err == NULL ? &own : err;
-    gs_scenario scenario = {0};
+    gs_scenario scenario = {.data_dir = options->data_dir};
     gs_scenario_reader *reader = GS_TAKE(arena, gs_scenario_reader, 1);
     if (reader == NULL) {
         return gs_fail(err, GS_ENOMEM, "%s: no memory to read the scenario", file);

@@ -157,7 +157,7 @@ typedef struct gs_scenario_options {
     const char *const *strategies; /* "allreduce:bucket=10MiB"; replace the file's, if any */
     size_t strategy_count;
     int64_t ranks;        /* > 0: the launcher's count overrides the scenario's */
-    const char *data_dir; /* holds traces/scenarios, traces/profiles and models/data */
+    const char *data_dir; /* never NULL; holds traces/scenarios, traces/profiles and models/data */
     const char *user_dir; /* more scenarios, or NULL */
 } gs_scenario_options;
 

@@ -10,7 +10,7 @@
 
 enum { NAMES_MAX = 256 };
 
-static const char *const SCENARIO_FOLDER = "traces/scenarios";
+static const char SCENARIO_FOLDER[] = "traces/scenarios";
 
 static gs_status no_memory(const char *file, gs_error *err)
 {
@@ -95,28 +95,19 @@ gs_status gs_scenario_bundled(const gs_scenario_options *options, const char *wh
                               const char *folder, const char *name, gs_arena *arena,
                               const char **out, gs_error *err)
 {
-    const char *folders[2] = {NULL, NULL};
-    if (options->data_dir != NULL) {
-        folders[0] = join(arena, options->data_dir, folder, "");
-        if (folders[0] == NULL) {
-            return no_memory(name, err);
-        }
-    }
-    return find_bundled(what, folders, name, arena, out, err);
+    const char *folders[2] = {join(arena, options->data_dir, folder, ""), NULL};
+    return folders[0] == NULL ? no_memory(name, err)
+                              : find_bundled(what, folders, name, arena, out, err);
 }
 
 static gs_status find_scenario(const gs_scenario_options *options, const char *name,
                                gs_arena *arena, const char **out, gs_error *err)
 {
-    const char *folders[2] = {options->user_dir, NULL};
-    if (options->data_dir != NULL) {
-        int place = folders[0] == NULL ? 0 : 1;
-        folders[place] = join(arena, options->data_dir, SCENARIO_FOLDER, "");
-        if (folders[place] == NULL) {
-            return no_memory(name, err);
-        }
-    }
-    return find_bundled("scenario", folders, name, arena, out, err);
+    const char *bundled = join(arena, options->data_dir, SCENARIO_FOLDER, "");
+    const char *folders[2] = {options->user_dir == NULL ? bundled : options->user_dir,
+                              options->user_dir == NULL ? NULL : bundled};
+    return bundled == NULL ? no_memory(name, err)
+                           : find_bundled("scenario", folders, name, arena, out, err);
 }
 
 /* The file as seen from here: relative names belong to the folder of the file `from`. NULL: no

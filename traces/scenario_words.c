@@ -25,9 +25,11 @@ static bool split_word(const char *word, char key[KEY_BYTES], const char **value
 static gs_json *read_value(const char *text)
 {
     gs_json_at at;
-    return gs_json_parse(text, strlen(text), "the command line", &at, NULL) == GS_OK
-               ? at.value
-               : gs_json_new_text(text);
+    gs_status status = gs_json_parse(text, strlen(text), "the command line", &at, NULL);
+    if (status == GS_ENOMEM) {
+        return NULL;
+    }
+    return status == GS_OK ? at.value : gs_json_new_text(text);
 }
 
 gs_status gs_scenario_apply_overrides(gs_scenario_source *source, gs_error *err)
@@ -188,19 +190,36 @@ static void plain_path(const char *path, char out[KEY_BYTES])
     out[used] = '\0';
 }
 
+static bool is_in_a_file(const gs_scenario_source *source, const char *path)
+{
+    gs_json_at found;
+    for (uint32_t i = 0; i < source->layer_count; i++) {
+        if (gs_scenario_path_find(&source->layers[i].document, path, &found)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is `part` at `path` or below it? */
+static bool is_below(const char *path, const char *part)
+{
+    size_t length = strlen(path);
+    return strncmp(path, part, length) == 0 && (part[length] == '\0' || part[length] == '.');
+}
+
 bool gs_scenario_source_is_override(const gs_scenario_source *source, const char *path)
 {
     char wanted[KEY_BYTES];
     plain_path(path, wanted);
+    bool is_new = !is_in_a_file(source, path); /* then a word made it, on the way to its own key */
     for (size_t i = 0; i < source->options->override_count; i++) {
         char key[KEY_BYTES];
         char plain[KEY_BYTES];
         const char *value = NULL;
         if (split_word(source->options->overrides[i], key, &value)) {
             plain_path(key, plain);
-            size_t length = strlen(plain);
-            if (strncmp(plain, wanted, length) == 0 &&
-                (wanted[length] == '\0' || wanted[length] == '.')) {
+            if (is_below(plain, wanted) || (is_new && is_below(wanted, plain))) {
                 return true;
             }
         }

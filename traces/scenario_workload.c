@@ -15,7 +15,7 @@ enum { PROFILE_FILES_MAX = 65536, DEFAULT_STEPS = 100 };
 static const char *const dtype_names[] = {"fp32", "fp16", "bf16", "fp64", NULL};
 static const int dtype_bytes[] = {4, 2, 2, 8};
 static const char *const target_metrics[] = {"accuracy", NULL};
-static const char *const PROFILE_FOLDER = "traces/profiles";
+static const char PROFILE_FOLDER[] = "traces/profiles";
 
 /* clang-format off */
 static const gs_field workload_fields[] = {

@@ -1,0 +1,341 @@
+/* Every value that a scenario refuses, with the whole line that says so. */
+#include "tests/traces/scenario_fixture.h"
+
+TestSuite(scenario_errors, .init = scenario_setup, .fini = scenario_teardown);
+
+#define HERE " on the command line: "
+
+typedef struct refusal {
+    gs_status code;
+    const char *word;
+    const char *message;
+} refusal;
+
+static void expect_all(const refusal *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        expect_word_refused(cases[i].code, cases[i].word, cases[i].message);
+    }
+}
+
+#define EXPECT_ALL(cases) expect_all(cases, sizeof(cases) / sizeof(cases)[0])
+
+Test(scenario_errors, of_the_root)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "seed=-1",
+         "seed" HERE "-1 is out of range; allowed is a whole number, 0..9007199254740992"},
+        {GS_EINVAL, "seed=1.5",
+         "seed" HERE "the number 1.5 is not a whole number, 0..9007199254740992"},
+        {GS_EINVAL, "schema=gradsync.scenario/2",
+         "schema" HERE "\"gradsync.scenario/2\" is not one of gradsync.scenario/1; did you mean "
+         "gradsync.scenario/1?"},
+        {GS_EINVAL, "cluster=4", "cluster" HERE "the number 4 is not an object ({...})"},
+    };
+    EXPECT_ALL(cases);
+}
+
+Test(scenario_errors, of_nodes)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "cluster.nodes.0.ranks=0",
+         "cluster.nodes[0].ranks" HERE "0 is out of range; allowed is a whole number, 1..65534"},
+        {GS_EINVAL, "cluster.nodes.0.count=100000000000000000000",
+         "cluster.nodes[0].count" HERE "the number 100000000000000000000 is not a whole number, "
+         "1..65534"},
+        {GS_EINVAL, "cluster.nodes.0.count=60000",
+         "cluster.nodes: hold 240000 ranks together; at most 65534 may be: lower count or ranks"},
+        {GS_EINVAL, "cluster.nodes=[]",
+         "cluster.nodes" HERE "is empty; a cluster has one kind of node at least"},
+        {GS_EINVAL, "cluster.nodes=4",
+         "cluster.nodes" HERE "the number 4 is not a list of up to 4096 objects"},
+        {GS_EINVAL, "cluster.nodes=[4]",
+         "cluster.nodes[0]" HERE "the number 4 is not an object ({...})"},
+        {GS_EINVAL, "cluster.nodes=[{\"name\":\"a\"},{\"name\":\"a\"}]",
+         "cluster.nodes[1].name" HERE "\"a\" is the name of cluster.nodes[0] already; give each "
+         "kind of node its own"},
+        {GS_EINVAL, "cluster.nodes.0.compute_scale=0",
+         "cluster.nodes[0].compute_scale" HERE "0 is out of range; allowed is a number, "
+         "0.001..1000"},
+        {GS_EINVAL, "cluster.nodes.0.compute_scale=fast",
+         "cluster.nodes[0].compute_scale" HERE "\"fast\" is not a number, 0.001..1000"},
+        {GS_EINVAL, "cluster.nodes.0.vector_bandwidth=1TB",
+         "cluster.nodes[0].vector_bandwidth" HERE "\"1TB\" has the unknown unit \"TB\"; rates take "
+         "bit/s kbit/s Mbit/s Gbit/s Tbit/s, bps kbps Mbps Gbps Tbps and B/s kB/s MB/s GB/s TB/s "
+         "KiB/s MiB/s GiB/s"},
+        {GS_EINVAL, "cluster.topology.kind=swich",
+         "cluster.topology.kind" HERE
+         "\"swich\" is not one of switch, nodes; did you mean switch?"},
+    };
+    EXPECT_ALL(cases);
+}
+
+Test(scenario_errors, of_links)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "cluster.links.nic.bandwidth=10",
+         "cluster.links.nic.bandwidth" HERE "\"10\" has no unit; write 10Gbit/s or 10GB/s"},
+        {GS_EINVAL, "cluster.links.nic.bandwidth=-10Gbit/s",
+         "cluster.links.nic.bandwidth" HERE "\"-10Gbit/s\" is negative; rates are 0 or more"},
+        {GS_EINVAL, "cluster.links.nic.bandwidth=0Gbit/s",
+         "cluster.links.nic.bandwidth" HERE "0Gbit/s is out of range; allowed is a rate such as "
+         "10Gbit/s, 1kbit/s..1000Tbit/s"},
+        {GS_EINVAL, "cluster.links.nic.bandwidth=nan",
+         "cluster.links.nic.bandwidth" HERE "\"nan\" is not a number with a unit; write 10Gbit/s "
+         "or 10GB/s"},
+        {GS_EINVAL, "cluster.links.nic.efficiency=1.2",
+         "cluster.links.nic.efficiency" HERE "1.2 is out of range; allowed is a ratio such as 0.05 "
+         "or \"5 %\", 0.001..1"},
+        {GS_EINVAL, "cluster.links.nic.efficiency=0",
+         "cluster.links.nic.efficiency" HERE
+         "0 is out of range; allowed is a ratio such as 0.05 or "
+         "\"5 %\", 0.001..1"},
+        {GS_EINVAL, "cluster.links.intra.latency=5",
+         "cluster.links.intra.latency" HERE "\"5\" has no unit; write 5us or 5ms"},
+        {GS_EINVAL, "cluster.links.nic.class=etherent",
+         "cluster.links.nic.class" HERE
+         "\"etherent\" is not one of nvlink, pcie, infiniband, roce, "
+         "tcp"},
+        {GS_ENOTFOUND, "cluster.links.nic.curve=nosuch.txt",
+         "cluster.links.nic.curve" HERE "nosuch.txt: no such file"},
+        {GS_EINVAL, "cluster.links.nic.curve=" GS_TEST_SOURCE_DIR "/traces/profiles/resnet50.json",
+         "cluster.links.nic.curve" HERE "\"" GS_TEST_SOURCE_DIR
+         "/traces/profiles/resnet50.json\" (gradsync_layers) holds no all_reduce curve; give the "
+         "output of all_reduce_perf"},
+        {GS_EINVAL,
+         "cluster.links.nic.curve=" GS_TEST_SOURCE_DIR "/tests/data/all_reduce_10_ranks.txt",
+         "cluster.links.nic.curve" HERE "\"" GS_TEST_SOURCE_DIR
+         "/tests/data/all_reduce_10_ranks.txt\" was measured on 10 ranks, here are 8; measure it "
+         "on "
+         "as many, or remove it"},
+        {GS_EINVAL,
+         "cluster.links.intra.curve=" GS_TEST_SOURCE_DIR "/tests/data/all_reduce_10_ranks.txt",
+         "cluster.links.intra.curve" HERE "\"" GS_TEST_SOURCE_DIR
+         "/tests/data/all_reduce_10_ranks.txt\" was measured on 10 ranks, here are 4; measure it "
+         "on "
+         "as many, or remove it"},
+    };
+    EXPECT_ALL(cases);
+}
+
+Test(scenario_errors, of_servers_and_placement)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "cluster.servers.at=node:x/0",
+         "cluster.servers.at" HERE "\"node:x/0\" is no node of the cluster; write node:NAME/INDEX, "
+         "such as node:gpu/0"},
+        {GS_EINVAL, "cluster.servers.at=node:gpu/2",
+         "cluster.servers.at" HERE "\"node:gpu/2\" is no node of the cluster; write "
+         "node:NAME/INDEX, such as node:gpu/0"},
+        {GS_EINVAL, "cluster.servers.at=gpu/0",
+         "cluster.servers.at" HERE "\"gpu/0\" is no node of the cluster; write node:NAME/INDEX, "
+         "such as node:gpu/0"},
+        {GS_EINVAL, "cluster.servers.count=65530",
+         "cluster.servers.count" HERE "65530 servers and 8 ranks are over 65534 entities; lower "
+         "one"},
+        {GS_EINVAL, "cluster.placement.order=by_rack",
+         "cluster.placement.order" HERE "\"by_rack\" is not one of by_node, round_robin, random"},
+    };
+    EXPECT_ALL(cases);
+}
+
+Test(scenario_errors, of_the_profile)
+{
+    static const refusal cases[] = {
+        {GS_ENOTFOUND, "workload.profile=resnet51",
+         "workload.profile" HERE "no bundled profile \"resnet51\"; did you mean \"resnet50\"? (a "
+         "file is written with an ending or a /)"},
+        {GS_ENOTFOUND, "workload.profile=no/such.json",
+         "workload.profile" HERE "no/such.json: no such file"},
+        {GS_EINVAL, "workload.profile=" GS_TEST_SOURCE_DIR "/tests/data/all_reduce_10_ranks.txt",
+         "workload.profile" HERE "\"" GS_TEST_SOURCE_DIR
+         "/tests/data/all_reduce_10_ranks.txt\" (nccl_tests) holds no steps with gradients; give "
+         "profiler traces of a job that all-reduces, or a layer table"},
+        {GS_EINVAL, "workload.profile=[\"resnet50\",\"resnet50\"]",
+         "workload.profile" HERE GS_TEST_SOURCE_DIR "/traces/profiles/resnet50.json: a layer table "
+         "is for all ranks; name one file, not 2"},
+        {GS_EINVAL, "workload.profile=[]",
+         "workload.profile" HERE "a list is not a file name or a list of 1 to 65536 file names"},
+        {GS_EINVAL, "workload.profile=[\"\"]",
+         "workload.profile[0]" HERE "is empty; give a file or a bundled profile such as resnet50"},
+        {GS_EINVAL, "workload.profile=[3]",
+         "workload.profile[0]" HERE "the number 3 is not a text"},
+        {GS_EINVAL, "workload.profile=3",
+         "workload.profile" HERE "the number 3 is not a file name or a list of 1 to 65536 file "
+         "names"},
+    };
+    EXPECT_ALL(cases);
+    expect_refused(GS_EINVAL, "{}",
+                   "workload.profile: is missing; name a bundled profile (resnet50), give profiler "
+                   "traces, or say workload.model to time that model by its FLOPs");
+    expect_refused(GS_EINVAL,
+                   "{\"workload\":{\"model\":{\"name\":\"mlp\"},\"batch_per_rank\":1000000,"
+                   "\"flops_per_s\":1000}}",
+                   "workload.flops_per_s: mlp: a forward pass of 1.91e+10 FLOP takes over an hour "
+                   "at 1e+03 FLOP/s; raise flops_per_s or lower the batch");
+}
+
+Test(scenario_errors, of_the_workload)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "workload.budget.samples=1000",
+         "workload.budget: says both samples (1000) and steps (150); set one to 0"},
+        {GS_EINVAL, "workload.batch_per_rank=0",
+         "workload.batch_per_rank" HERE "0 is out of range; allowed is a whole number, 1..1000000"},
+        {GS_EINVAL, "workload.dtype=fp8",
+         "workload.dtype" HERE "\"fp8\" is not one of fp32, fp16, bf16, fp64"},
+        {GS_EINVAL, "workload.target.value=1.5",
+         "workload.target.value" HERE "1.5 is out of range; allowed is a ratio such as 0.05 or "
+         "\"5 %\", 0..1"},
+        {GS_ENOTFOUND, "workload.model.name=mpl",
+         "workload.model.name" HERE "no model \"mpl\"; did you mean mlp?; there are mlp, softmax"},
+        {GS_EINVAL, "workload.input.time=2",
+         "workload.input.time" HERE "\"2\" has no unit; write 2us or 2ms"},
+    };
+    EXPECT_ALL(cases);
+}
+
+Test(scenario_errors, of_noise)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "noise.compute.kind=gama",
+         "noise.compute.kind" HERE "\"gama\" is not one of none, lognormal, gamma, "
+         "shifted_exponential, pareto, weibull, empirical; did you mean gamma?"},
+        {GS_EINVAL, "noise.input.kind=pareto",
+         "noise.input" HERE "kind \"pareto\" needs \"cv\" above 0, such as \"10 %\"; or say kind "
+         "\"none\""},
+        {GS_EINVAL, "noise.compute.cv=null",
+         "noise.compute.cv" HERE "null is not a ratio such as 0.05 or \"5 %\", 0..10"},
+        {GS_EINVAL, "noise.input.kind=empirical",
+         "noise.input.samples: is missing; kind \"empirical\" needs the factors to draw from, such "
+         "as [0.9, 1, 1.3]"},
+        {GS_EINVAL, "noise.input.samples=[1,-1]",
+         "noise.input.samples[1]" HERE "-1 is out of range; allowed is above 0 to 1e15"},
+        {GS_EINVAL, "noise.input.samples=[1,\"a\"]",
+         "noise.input.samples[1]" HERE "\"a\" is not a number"},
+        {GS_EINVAL, "noise.input.samples=4",
+         "noise.input.samples" HERE "takes a list of up to 1000000 numbers above 0"},
+        {GS_EINVAL, "noise.straggler.rank=8",
+         "noise.straggler.rank" HERE "8 is no rank of the cluster; it has 0 to 7, and -1 is every "
+         "rank"},
+        {GS_EINVAL, "noise.straggler={\"kind\":\"throttle\",\"cool\":0.9}",
+         "noise.straggler.cool" HERE "0.9 is not below hot, which is 0.9; lower it"},
+        {GS_ENOTFOUND, "noise.bandwidth.trace=nosuch.csv",
+         "noise.bandwidth.trace" HERE "nosuch.csv: no such file"},
+        {GS_EPARSE,
+         "noise.bandwidth.trace=" GS_TEST_SOURCE_DIR "/tests/data/all_reduce_10_ranks.txt",
+         "noise.bandwidth.trace" HERE GS_TEST_SOURCE_DIR
+         "/tests/data/all_reduce_10_ranks.txt: line 21: \"     1048576        262144     float     "
+         "sum      -1   2397.\" is not a header; write \"time [s],factor\" or \"time [s],rate "
+         "[Gbit/s]\""},
+    };
+    EXPECT_ALL(cases);
+    expect_refused(GS_EINVAL,
+                   "{\"cluster\":{\"topology\":{\"kind\":\"switch\"}},\"noise\":{\"bandwidth\":"
+                   "{\"link\":\"intra\",\"trace\":\"bw.csv\"}}}",
+                   "noise.bandwidth.link: \"intra\" is no link of a switch; say \"nic\", or "
+                   "topology kind \"nodes\"");
+}
+
+Test(scenario_errors, of_faults)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "faults=[{\"at\":\"1s\"}]",
+         "faults[0]" HERE "the key \"kind\" is missing; it takes one of slow, crash, hang, "
+         "link_down, node_down"},
+        {GS_EINVAL, "faults=[{\"at\":\"1s\",\"kind\":\"slow\"}]",
+         "faults[0]" HERE "says neither node nor rank; give one of node and rank"},
+        {GS_EINVAL, "faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"node\":\"gpu\",\"rank\":2}]",
+         "faults[0]" HERE "says both node and rank; give one of node and rank"},
+        {GS_EINVAL, "faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"rank\":9}]",
+         "faults[0]" HERE "rank 9 is not in the cluster, which has 0 to 7"},
+        {GS_EINVAL, "faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"node\":\"gpx\"}]",
+         "faults[0]" HERE "no node is called \"gpx\"; the first ones are \"gpu\""},
+        {GS_EINVAL, "faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"node\":\"gpu\",\"index\":2}]",
+         "faults[0]" HERE "index 2 of node \"gpu\" is not there; it has 0 to 1"},
+        {GS_EINVAL, "faults={}", "faults" HERE "an object is not a list of up to 100000 objects"},
+    };
+    EXPECT_ALL(cases);
+}
+
+Test(scenario_errors, of_evaluate_and_gates)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "evaluate.metrics=[\"step_p5\"]",
+         "evaluate.metrics[0]" HERE "\"step_p5\" is no metric; did you mean \"step_p50\"?"},
+        {GS_EINVAL, "evaluate.metrics=[\"zzz\"]",
+         "evaluate.metrics[0]" HERE "\"zzz\" is no metric; see `gradsync list metrics`"},
+        {GS_EINVAL, "evaluate.metrics=step_p50",
+         "evaluate.metrics" HERE "takes a list of names of metrics; empty: all of them"},
+        {GS_EINVAL, "evaluate.seeds=0",
+         "evaluate.seeds" HERE "0 is out of range; allowed is a whole number, 1..10000"},
+        {GS_EINVAL, "gates=[{\"metric\":\"time_to_targt\"}]",
+         "gates[0].metric" HERE "\"time_to_targt\" is no metric; did you mean \"time_to_target\"?"},
+        {GS_EINVAL, "live.transport=mpy",
+         "live.transport" HERE "\"mpy\" is not one of loop, mpi, nccl; did you mean mpi?"},
+    };
+    EXPECT_ALL(cases);
+}
+
+Test(scenario_errors, of_strategies_in_the_file)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "strategies=[]",
+         "strategies" HERE "takes a list of 1 to 256 objects; without the key it is allreduce"},
+        {GS_EINVAL, "strategies=[\"allreduce\"]",
+         "strategies[0]" HERE "takes an object with a name, such as {\"name\": \"allreduce\"}"},
+        {GS_ENOTFOUND, "strategies=[{\"name\":\"allreduc\"}]",
+         "strategies[0].name" HERE "no strategy \"allreduc\"; did you mean \"allreduce\"?"},
+        {GS_ENOTFOUND, "strategies=[{\"name\":\"xyz\"}]",
+         "strategies[0].name" HERE "no strategy \"xyz\"; see `gradsync list strategies`"},
+        {GS_EINVAL, "strategies=[{\"name\":\"allreduce\",\"bukcet\":\"1MiB\"}]",
+         "strategies[0]" HERE "unknown key \"bukcet\"; did you mean \"bucket\"?"},
+        {GS_EINVAL, "strategies.1.bucket=10",
+         "strategies[1].bucket" HERE "\"10\" has no unit; write 10KiB or 10MiB"},
+        {GS_EINVAL, "strategies.1.bucket=25MiB",
+         "strategies: \"allreduce\" stands twice (0 and 1); remove one"},
+        {GS_EINVAL, "strategies.0.codec=fp16",
+         "strategies[0].codec" HERE "takes an object with a name"},
+    };
+    EXPECT_ALL(cases);
+}
+
+static void expect_strategy_refused(gs_status code, const char *word, const char *message)
+{
+    char expected[sizeof err.text];
+    options.strategies = &word;
+    options.strategy_count = 1;
+    gs_status status = read_file("demo-ethernet");
+    snprintf(expected, sizeof expected, "demo-ethernet: strategy \"%s\" on the command line: %s",
+             word, message);
+    cr_expect_eq(status, code, "%s gives %d", word, status);
+    cr_expect_str_eq(err.text, expected);
+}
+
+Test(scenario_errors, of_strategies_on_the_command_line)
+{
+    expect_strategy_refused(GS_ENOTFOUND, "allredcue",
+                            "no strategy \"allredcue\"; did you mean \"allreduce\"?");
+    expect_strategy_refused(GS_EINVAL, "allreduce:bucket",
+                            "\"bucket\" is not KEY=VALUE, such as bucket=10MiB");
+    expect_strategy_refused(GS_EINVAL, "allreduce:", "\"\" is not KEY=VALUE, such as bucket=10MiB");
+    expect_strategy_refused(GS_EINVAL, "allreduce:bucket,overlap=true",
+                            "\"bucket\" is not KEY=VALUE, such as bucket=10MiB");
+    expect_strategy_refused(GS_EINVAL, "allreduce:bucket=1",
+                            "allreduce.bucket: \"1\" has no unit; write 1KiB or 1MiB");
+    expect_strategy_refused(GS_EINVAL, "allreduce:bukcet=1MiB",
+                            "allreduce: there is no key \"bukcet\"; did you mean bucket?");
+    expect_strategy_refused(GS_EUNSUPPORTED, "allreduce+fp16:x=1",
+                            "codecs are not supported yet; remove \"+fp16:x=1\"");
+}
+
+Test(scenario_errors, strategies_of_the_command_line_replace_those_of_the_file)
+{
+    options.strategies =
+        (const char *const[]){"allreduce:overlap=false,bucket=10240KiB", "allreduce"};
+    options.strategy_count = 2;
+    cr_assert_eq(read_file("demo-ethernet"), GS_OK, "%s", err.text);
+    cr_assert_eq(scenario.strategy_count, 2u);
+    cr_expect_str_eq(scenario.strategies[0].label, "allreduce:bucket=10MiB,overlap=false",
+                     "in the order of the table, exact units");
+}
