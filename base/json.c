@@ -346,16 +346,17 @@ gs_json *gs_json_new_int(int64_t value)
 
 bool gs_json_set(gs_json *object, const char *key, gs_json *value)
 {
-    /* A key keeps its place when its value changes: the order of keys is part of what we write. */
-    if (object == NULL || value == NULL ||
-        cJSON_GetObjectItemCaseSensitive(node(object), key) == NULL) {
+    cJSON *old = object == NULL || value == NULL
+                     ? NULL
+                     : cJSON_GetObjectItemCaseSensitive(node(object), key);
+    if (old == NULL) {
         return gs_json_tree_append(object, key, value);
     }
-    bool is_done = cJSON_ReplaceItemInObjectCaseSensitive(node(object), key, node(value));
-    if (!is_done) {
-        cJSON_Delete(node(value));
-    }
-    return is_done;
+    /* A key keeps its place when its value changes: the order of keys is part of what we write. Its
+     * text moves over, since cJSON's own replacement by key loses it when memory is short. */
+    node(value)->string = old->string;
+    old->string = NULL;
+    return cJSON_ReplaceItemViaPointer(node(object), old, node(value));
 }
 
 bool gs_json_add(gs_json *list, gs_json *value)
