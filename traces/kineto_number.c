@@ -108,11 +108,12 @@ typedef struct type_name {
 
 /* clang-format off */
 static const type_name TYPES[] = {
-    {"float", 4, true},      {"double", 8, true},       {"half", 2, true},     {"bfloat16", 2, true},
-    {"float8_e4m3fn", 1, true}, {"float8_e5m2", 1, true},
-    {"long", 8, false},      {"long int", 8, false},    {"int", 4, false},     {"short", 2, false},
-    {"short int", 2, false}, {"byte", 1, false},        {"char", 1, false},    {"bool", 1, false},
-    {"unsigned char", 1, false}, {"signed char", 1, false},
+    {"float", 4, true},         {"double", 8, true},         {"half", 2, true},
+    {"bfloat16", 2, true},      {"float8_e4m3fn", 1, true},  {"float8_e5m2", 1, true},
+    {"long", 8, false},         {"long int", 8, false},      {"int", 4, false},
+    {"short", 2, false},        {"short int", 2, false},     {"byte", 1, false},
+    {"char", 1, false},         {"unsigned char", 1, false}, {"signed char", 1, false},
+    {"bool", 1, false},
 };
 /* clang-format on */
 
