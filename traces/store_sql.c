@@ -196,11 +196,6 @@ const char *gs_sql_text(const gs_sql_query *query, int column)
     return (const char *)sqlite3_column_text(query->statement, column);
 }
 
-int64_t gs_sql_last_id(const gs_sql *sql)
-{
-    return sqlite3_last_insert_rowid(sql->handle);
-}
-
 const char *gs_sql_library(void)
 {
     return sqlite3_libversion();

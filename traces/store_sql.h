@@ -62,7 +62,6 @@ void gs_sql_reset(gs_sql_query *query);
 int64_t gs_sql_int(const gs_sql_query *query, int column);
 double gs_sql_real(const gs_sql_query *query, int column);
 const char *gs_sql_text(const gs_sql_query *query, int column);
-int64_t gs_sql_last_id(const gs_sql *sql);
 
 /* Version of the library that runs, for people. Static storage. */
 const char *gs_sql_library(void);

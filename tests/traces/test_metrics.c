@@ -1,6 +1,8 @@
 /* Metrics of a run against values worked out by hand. */
 #include "traces/record.h"
 
+#include "tests/support.h"
+
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -218,5 +220,18 @@ Test(metrics, what_was_not_measured_is_nan_and_never_zero)
         cr_assert(isnan(value_of(values, names[i])), "%s", names[i]);
     }
     cr_assert_eq(value_of(values, "samples"), 0.0);
+    gs_record_destroy(record);
+}
+
+Test(metrics, no_memory_for_the_quantiles_is_told)
+{
+    gs_record *record = gs_record_create(1, false);
+    add_duration(record, 0, 0, 977);
+    double values[METRICS_MAX];
+    bool censored = false;
+    test_fail_allocations(0);
+    gs_status status = gs_record_metrics(record, &(gs_run_facts){.end_ns = 1}, values, &censored);
+    test_fail_allocations(-1);
+    cr_assert_eq(status, GS_ENOMEM);
     gs_record_destroy(record);
 }

@@ -1,6 +1,8 @@
 /* The record of a run: adding up, order, totals. */
 #include "traces/record.h"
 
+#include "tests/support.h"
+
 #include <criterion/criterion.h>
 #include <math.h>
 #include <signal.h>
@@ -159,6 +161,49 @@ Test(record, a_step_twice_on_one_rank_is_a_programmer_error, .signal = SIGABRT)
     gs_record *record = gs_record_create(1, false);
     add(record, 3, 0, 0, 1);
     add(record, 3, 0, 0, 1);
+}
+
+/* 200 steps make each array grow twice; after a failure the record is as before, so each row is in
+ * exactly once when the call is repeated. */
+Test(record, a_failed_allocation_is_told_and_the_row_can_be_added_again)
+{
+    for (int64_t after = 0; after < 3; after++) {
+        test_fail_allocations(after);
+        gs_record *none = gs_record_create(2, true);
+        test_fail_allocations(-1);
+        cr_assert_null(none);
+    }
+    gs_record *record = gs_record_create(1, true);
+    int64_t failures = 0;
+    for (int64_t step = 0; step < 200; step++) {
+        gs_step_row row = row_of(step, 0, step, 1);
+        gs_curve_row point = {.step = step, .samples = 64 * step};
+        for (int64_t after = 0; after < 2; after++) {
+            test_fail_allocations(after);
+            gs_status status = gs_record_step(record, &row);
+            test_fail_allocations(-1);
+            failures += status != GS_OK;
+            if (status == GS_OK) {
+                break;
+            }
+            cr_assert_eq(status, GS_ENOMEM);
+        }
+        if (gs_record_step_count(record) == step) {
+            cr_assert_eq(gs_record_step(record, &row), GS_OK);
+        }
+        test_fail_allocations(0);
+        gs_status status = gs_record_curve(record, &point);
+        test_fail_allocations(-1);
+        if (status != GS_OK) {
+            cr_assert_eq(status, GS_ENOMEM);
+            cr_assert_eq(gs_record_curve(record, &point), GS_OK);
+        }
+    }
+    cr_assert_geq(failures, 4);
+    cr_assert_eq(gs_record_step_count(record), 200);
+    cr_assert_eq(gs_record_curve_count(record), 200);
+    cr_assert_eq(gs_record_rank_total(record, 0).duration_ns, 101 * 200);
+    gs_record_destroy(record);
 }
 
 Test(record, destroying_nothing_is_allowed)

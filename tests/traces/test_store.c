@@ -468,6 +468,72 @@ Test(store, values_that_the_tables_refuse_leave_nothing_behind)
     cr_assert_eq(fixture_query(path, "SELECT count(*) FROM metric"), gs_metric_count());
 }
 
+/* A later build of the same schema may know more names than this one. */
+Test(store, a_status_that_this_build_does_not_know_is_read_as_an_error)
+{
+    gs_stored_run run = fixture_run(1, 1);
+    (void)write_batch(&run);
+    fixture_execute(
+        fixture_path("runs.db"),
+        "INSERT INTO status VALUES('paused', 'later'); UPDATE run SET status = 'paused'");
+    gs_arena arena;
+    gs_arena_init(&arena);
+    gs_stored_run got;
+    gs_store *store = fixture_open(fixture_path("runs.db"), GS_STORE_READ);
+    cr_assert_eq(gs_store_read_run(store, 1, &arena, &got, NULL), GS_OK);
+    cr_assert_eq(got.status, GS_RUN_ERROR);
+    gs_store_close(store);
+    gs_arena_fini(&arena);
+}
+
+/* Everything that a reader takes from the arena, one failure after the other. */
+static gs_status read_all(gs_store *store, gs_arena *arena, gs_error *err)
+{
+    gs_stored_run run;
+    const gs_step_row *steps = NULL;
+    const gs_curve_row *curve = NULL;
+    const int64_t *ids = NULL;
+    uint32_t id_count = 0;
+    int64_t count = 0;
+    gs_status status = gs_store_find_runs(store, "@last", arena, &ids, &id_count, err);
+    if (status == GS_OK) {
+        status = gs_store_read_run(store, ids[0], arena, &run, err);
+    }
+    if (status == GS_OK) {
+        status = gs_store_read_steps(store, ids[0], arena, &steps, &count, err);
+    }
+    return status == GS_OK ? gs_store_read_curve(store, ids[0], arena, &curve, &count, err)
+                           : status;
+}
+
+Test(store, a_reader_without_memory_says_so_and_the_store_works_on)
+{
+    gs_record *record = fixture_record(3);
+    gs_stored_run run = fixture_run(1, 1);
+    run.record = record;
+    gs_store *store = fixture_open(":memory:", GS_STORE_WRITE);
+    (void)fixture_write(store, &run);
+    gs_status status = GS_ENOMEM;
+    int64_t after = 0;
+    for (; status != GS_OK; after++) {
+        gs_arena arena;
+        gs_arena_init(&arena);
+        arena.fail_after = after;
+        gs_error err = {0};
+        status = read_all(store, &arena, &err);
+        if (status != GS_OK) {
+            cr_assert_eq(status, GS_ENOMEM);
+            cr_assert_str_eq(err.text, ":memory:: out of memory");
+        }
+        gs_arena_fini(&arena);
+    }
+    cr_assert_gt(after, 20); /* texts, values, inputs, steps and curve */
+    run.seed = 2;
+    cr_assert_eq(fixture_write(store, &run), 2);
+    gs_store_close(store);
+    gs_record_destroy(record);
+}
+
 /* The view that people query (docs/formats.md). */
 Test(store, the_flat_view_joins_names_values_and_units)
 {

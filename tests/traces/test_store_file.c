@@ -77,6 +77,13 @@ Test(store_file, opening_again_changes_nothing)
     cr_assert_eq(change_count(path), 1);
 }
 
+Test(store_file, a_name_without_a_folder_is_a_file_of_the_current_one)
+{
+    cr_assert_eq(chdir(fixture_folder), 0);
+    gs_store_close(fixture_open("here.db", GS_STORE_WRITE));
+    cr_assert_eq(access(fixture_path("here.db"), F_OK), 0);
+}
+
 Test(store_file, an_empty_file_becomes_a_database)
 {
     const char *path = fixture_path("empty.db");
