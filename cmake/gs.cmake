@@ -19,7 +19,8 @@ set(GS_WARNINGS
   -Wmissing-prototypes -Wold-style-definition -Wvla -Wdouble-promotion -Wundef -Wcast-qual
   -Wcast-align -Wformat=2 -Wswitch-enum -Wnull-dereference -Werror)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-  list(APPEND GS_WARNINGS -Wlogical-op -Wduplicated-cond -Wduplicated-branches)
+  # Texts for people are cut at their buffer on purpose.
+  list(APPEND GS_WARNINGS -Wno-format-truncation -Wlogical-op -Wduplicated-cond -Wduplicated-branches)
 endif()
 
 set(GS_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined")
