@@ -6,29 +6,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "traces/scenario.h"
 
 enum { WORDS_MAX = 16, WORDS_BYTES = 4096 };
 
-static const char FILE_NAME[] = "fuzz.json";
+static char file_name[64];
 
-/* An empty folder of our own: names in the input open nothing that is there. */
-static void enter_folder(void)
+/* A folder of our own: relative names in the input open nothing else. */
+static void make_folder(void)
 {
-    static int is_done;
     char folder[] = "/tmp/gs_fuzz_scenario_XXXXXX";
-    if (!is_done) {
-        is_done = 1;
-        GS_ASSERT(mkdtemp(folder) != NULL && chdir(folder) == 0);
+    if (file_name[0] == '\0') {
+        GS_ASSERT(mkdtemp(folder) != NULL);
+        snprintf(file_name, sizeof file_name, "%s/fuzz.json", folder);
     }
 }
 
 static void write_file(const void *bytes, size_t length)
 {
-    FILE *out = fopen(FILE_NAME, "wb");
+    FILE *out = fopen(file_name, "wb");
     GS_ASSERT(out != NULL);
     GS_ASSERT(fwrite(bytes, 1, length, out) == length);
     GS_ASSERT(fclose(out) == 0);
@@ -37,7 +35,7 @@ static void write_file(const void *bytes, size_t length)
 static gs_status read_scenario(const gs_scenario_options *options, gs_arena *arena,
                                gs_scenario *out, gs_error *err)
 {
-    gs_status status = gs_scenario_read(FILE_NAME, options, arena, out, err);
+    gs_status status = gs_scenario_read(file_name, options, arena, out, err);
     GS_ASSERT(status == GS_OK || err->text[0] != '\0');
     return status;
 }
@@ -63,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (end != NULL && size - length - 1 < sizeof text) {
         memcpy(text, end + 1, size - length - 1);
     }
-    enter_folder();
+    make_folder();
     write_file(data, length);
     gs_scenario_options options = {.data_dir = GS_TEST_SOURCE_DIR, .overrides = words};
     options.override_count = split_words(text, words);
