@@ -152,6 +152,10 @@ static bool check_plan(gs_driver *driver, const gs_plan *plan)
         gs_driver_broke(driver, GS_ECONTRACT, "step_begin: a step has at least one micro-step");
     } else if (driver->lent_count[GS_GRAD] > 0) {
         gs_driver_broke(driver, GS_ECONTRACT, "step_begin: GRAD is still lent to a request");
+    } else {
+        /* Nor may a receive posted before the pin write there. */
+        gs_slice at = {plan->at, 0, driver->config.job->elements};
+        (void)gs_driver_may_use(driver, "step_begin", at, false);
     }
     return !driver->failed;
 }
