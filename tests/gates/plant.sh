@@ -64,6 +64,7 @@ int gs_clean(int value);
 
 #endif
 END
+    echo '#!/bin/sh' >"$tree/tools/clean.sh"
     cat >"$tree/base/clean.c" <<'END'
 #include "base/clean.h"
 
@@ -179,6 +180,11 @@ words)
     # Split, so that this file does not hold such a path.
     printf '/* see %s */\n' "/ro""ot/notes" >>"$tree/base/a.c"
     expect 'a path of one machine' 'base/a.c:1:'
+    ;;
+shell)
+    # shellcheck disable=SC2016 # the violation is the unquoted variable
+    echo 'rm $1' >>"$tree/tools/clean.sh"
+    expect 'an unquoted variable' 'tools/clean.sh'
     ;;
 purity)
     for name in malloc time fopen pthread_self rand getenv clock_gettime gs_elsewhere MPI_Send log; do
