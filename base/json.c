@@ -98,7 +98,13 @@ void gs_json_free(gs_json *value)
 
 gs_json *gs_json_copy(const gs_json *value)
 {
-    return wrap(cJSON_Duplicate(node(value), true));
+    cJSON *copy = cJSON_Duplicate(node(value), true);
+    if (copy != NULL && copy->string != NULL) {
+        /* The copy belongs to nobody yet: the key stays behind, or set would lose it. */
+        cJSON_free(copy->string);
+        copy->string = NULL;
+    }
+    return wrap(copy);
 }
 
 /* --- what a value is ------------------------------------------------------------------------ */
