@@ -1,0 +1,253 @@
+#include "tests/strategies/probe_host.h"
+
+#include <criterion/criterion.h>
+
+#include "strategies/registry.h"
+#include "strategies/world.h"
+
+static const int64_t units[] = {10, 20, 30};
+static int moved; /* a handle for payloads */
+
+static void no_init(gs_world *world, void *state)
+{
+    (void)world, (void)state;
+}
+
+static void ignore(gs_world *world, void *state, const gs_event *event)
+{
+    (void)world, (void)state, (void)event;
+}
+
+static gs_plan go(gs_world *world, void *state, const gs_event *event)
+{
+    (void)world, (void)state, (void)event;
+    return (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = 1};
+}
+
+/* ---------------------------------------------------------------- what the driver asks */
+
+static void keep_slot(probe_host *host, uint32_t slot)
+{
+    cr_assert_lt(host->slot_count, PROBE_SLOTS_MAX);
+    host->slots[host->slot_count++] = slot;
+}
+
+static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
+{
+    (void)host;
+    return communicator * 1000 + from.index * 10u + to.index;
+}
+
+static void issued(void *host, gs_peer self, const gs_op_signature *op)
+{
+    (void)host, (void)self, (void)op;
+}
+
+static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature *op, gs_slice data)
+{
+    (void)host, (void)self, (void)slot, (void)op, (void)data;
+    return false;
+}
+
+static void send_part(void *host, gs_peer self, uint32_t to, const gs_op_signature *op,
+                      gs_slice part)
+{
+    (void)self, (void)to, (void)op, (void)part;
+    ((probe_host *)host)->parts_sent++;
+}
+
+static bool absorb(void *host, gs_peer self, uint32_t from, const gs_op_signature *op,
+                   gs_slice into, bool add)
+{
+    (void)self, (void)from, (void)op, (void)into, (void)add;
+    return !((probe_host *)host)->other_op;
+}
+
+static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *channels, uint32_t count)
+{
+    (void)self, (void)channels, (void)count;
+    keep_slot(host, slot);
+}
+
+static void send(void *host, const gs_message *message, gs_slice data, uint32_t slot)
+{
+    (void)message, (void)data;
+    keep_slot(host, slot);
+}
+
+static void note(void *host, const gs_message *message)
+{
+    (void)message;
+    ((probe_host *)host)->notes_sent++;
+}
+
+static void take(void *host, gs_peer self, gs_slice into, void *data)
+{
+    (void)host, (void)self, (void)into, (void)data;
+}
+
+static void later(void *host, gs_peer self, uint32_t slot)
+{
+    (void)self;
+    keep_slot(host, slot);
+}
+
+static void wake(void *host, gs_peer self)
+{
+    (void)self;
+    ((probe_host *)host)->wakes++;
+}
+
+static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k)
+{
+    (void)self, (void)vop, (void)dst, (void)a, (void)k;
+    ((probe_host *)host)->vecs++;
+}
+
+static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+                  bool last)
+{
+    (void)host, (void)self, (void)param, (void)grad, (void)rate_scale, (void)last;
+}
+
+static void drained(void *host, gs_peer self)
+{
+    (void)self;
+    ((probe_host *)host)->drained++;
+}
+
+static void failed(void *host, gs_peer self, const gs_error *err)
+{
+    probe_host *of = host;
+    (void)self;
+    of->failures++;
+    of->error = *err;
+}
+
+static const gs_host_calls calls = {
+    .channel = channel,
+    .issued = issued,
+    .start = start,
+    .ended = issued,
+    .send_part = send_part,
+    .absorb = absorb,
+    .flush = flush,
+    .send = send,
+    .send_copy = send,
+    .note = note,
+    .take = take,
+    .later = later,
+    .wake = wake,
+    .vec = vec,
+    .apply = apply,
+    .drained = drained,
+    .failed = failed,
+};
+
+/* ---------------------------------------------------------------- making and telling */
+
+void probe_host_init(probe_host *host)
+{
+    *host = (probe_host){
+        .job = {.ranks = 2,
+                .servers = 1,
+                .elements = PROBE_ELEMENTS,
+                .element_bytes = 4,
+                .unit_count = 3,
+                .unit_elements = units,
+                .accumulation = 1,
+                .seed = 3},
+        .layout = {.servers = 1,
+                   .own_vectors = {2, 1},
+                   .state_bytes = {64, 64},
+                   .copies_max = {1, 1},
+                   .outstanding_max = {4, 4},
+                   .communicators = 2,
+                   .point_to_point = true,
+                   .all_reduce = "ring",
+                   .cut = GS_CUT_OWN},
+        .strategy = {.struct_bytes = sizeof(gs_strategy),
+                     .name = "wrong",
+                     .init = no_init,
+                     .step_begin = go,
+                     .bucket_ready = ignore,
+                     .backward_done = ignore,
+                     .op_done = ignore,
+                     .message = ignore,
+                     .quiesce = ignore},
+    };
+    gs_arena_init(&host->arena);
+}
+
+void probe_host_make(probe_host *host, gs_peer self)
+{
+    gs_driver_config config = {
+        .strategy = &host->strategy,
+        .job = &host->job,
+        .layout = &host->layout,
+        .all_reduce = gs_collective_find(host->layout.all_reduce),
+        .buckets = gs_bucket_plan_make(&host->job, &host->layout.buckets, NULL, &host->arena),
+        .self = self,
+        .calls = &calls,
+        .host = host,
+        .swap_state = true,
+    };
+    host->driver = gs_driver_create(&config, &host->arena);
+    cr_assert(host->driver != NULL);
+    gs_driver_start(host->driver, 0);
+}
+
+void probe_host_fini(probe_host *host)
+{
+    gs_arena_fini(&host->arena);
+}
+
+gs_plan probe_host_step(probe_host *host)
+{
+    gs_plan plan;
+    gs_driver_step_begin(host->driver, 0, &plan);
+    return plan;
+}
+
+void probe_host_units(probe_host *host, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        gs_driver_unit_ready(host->driver, 0, host->job.unit_count - 1 - i);
+    }
+}
+
+void probe_host_backward(probe_host *host)
+{
+    gs_plan plan = probe_host_step(host);
+    cr_assert(plan.go);
+    probe_host_units(host, host->job.unit_count);
+    gs_driver_backward_done(host->driver, 0, 0.0);
+}
+
+void probe_host_message(probe_host *host, gs_peer from, uint16_t tag, int64_t length)
+{
+    gs_message message = {.from = from, .tag = tag, .length = length, .data = &moved};
+    gs_driver_message(host->driver, 0, &message);
+}
+
+void probe_host_note(probe_host *host, gs_peer from, uint16_t tag)
+{
+    gs_message message = {.from = from, .tag = tag, .is_note = true};
+    gs_driver_message(host->driver, 0, &message);
+}
+
+void probe_host_quiesce(probe_host *host)
+{
+    gs_driver_quiesce(host->driver, 0, -1);
+}
+
+void probe_host_sent(probe_host *host)
+{
+    cr_assert_gt(host->slot_count, 0);
+    uint32_t slot = host->slots[0];
+    host->slot_count--;
+    for (int i = 0; i < host->slot_count; i++) {
+        host->slots[i] = host->slots[i + 1];
+    }
+    gs_driver_sent(host->driver, 0, slot);
+}
