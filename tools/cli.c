@@ -148,8 +148,8 @@ static int complain_verb(const char *name)
     }
     for (size_t i = 0; i < sizeof planned / sizeof *planned; i++) {
         if (strcmp(planned[i], name) == 0) {
-            gs_complain("%s: not in this version; this version has sim check list show trace "
-                        "doctor completion",
+            gs_complain("%s: not in this version; this version has sim check list show doctor "
+                        "trace completion",
                         name);
             return GS_EXIT_USAGE;
         }

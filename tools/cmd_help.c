@@ -15,19 +15,19 @@ enum { LINE_COLUMNS = 100, FLAG_COLUMNS = 34 };
 /* Words of text from `column` on, indented in the lines that follow. */
 static void put_wrapped(const char *text, size_t column, size_t indent, FILE *out)
 {
+    bool starts_line = true;
     while (*text != '\0') {
         size_t length = strcspn(text, " \n");
-        if (column + length > LINE_COLUMNS && column > indent) {
+        if (!starts_line && column + 1 + length > LINE_COLUMNS) {
             fprintf(out, "\n%*s", (int)indent, "");
             column = indent;
+            starts_line = true;
         }
-        fprintf(out, "%.*s", (int)length, text);
+        fprintf(out, "%s%.*s", starts_line ? "" : " ", (int)length, text);
+        column += length + (starts_line ? 0 : 1);
+        starts_line = false;
         text += length;
-        column += length;
-        size_t gap = strspn(text, " \n");
-        fputs(gap > 0 && *(text + gap) != '\0' ? " " : "", out);
-        column++;
-        text += gap;
+        text += strspn(text, " \n");
     }
     fputc('\n', out);
 }
@@ -119,9 +119,9 @@ int gs_cmd_help(const gs_cli *cli)
     }
     if (cli->word_count > 0 && id == GS_VERB_COUNT) {
         const char *near = gs_nearest_name(cli->words[0], names, GS_VERB_COUNT);
-        gs_complain("help: unknown verb %s%s%s", cli->words[0],
-                    near == NULL ? "; see gradsync help" : "; did you mean ",
-                    near == NULL ? "" : near);
+        gs_complain("help: unknown verb %s; %s%s%s", cli->words[0],
+                    near == NULL ? "see gradsync help" : "did you mean ", near == NULL ? "" : near,
+                    near == NULL ? "" : "?");
         return GS_EXIT_USAGE;
     }
     gs_output output;

@@ -121,17 +121,15 @@ static int fill(gs_page *page, const gs_cli *cli, gs_arena *arena)
 }
 
 /* Words after the name that the kind does not read would be lost in silence. */
-static int check_words(const gs_cli *cli)
+static int check_words(const gs_cli *cli, gs_arena *arena)
 {
     if (cli->word_count == 0) {
         gs_complain("show: what? name something that gradsync list prints, or a run such as "
                     "@last");
         return GS_EXIT_USAGE;
     }
-    bool takes_words = gs_collective_find(cli->words[0]) != NULL ||
-                       strchr(cli->words[0], '/') != NULL || strchr(cli->words[0], '.') != NULL ||
-                       strchr(cli->words[0], '-') != NULL;
-    if (cli->word_count > 1 && !takes_words) {
+    if (cli->word_count > 1 && gs_collective_find(cli->words[0]) == NULL &&
+        !is_scenario(cli->words[0], arena)) {
         gs_complain("show %s: takes no more words, not %s", cli->words[0], cli->words[1]);
         return GS_EXIT_USAGE;
     }
@@ -140,15 +138,14 @@ static int check_words(const gs_cli *cli)
 
 int gs_cmd_show(const gs_cli *cli)
 {
-    int code = check_words(cli);
-    if (code != GS_EXIT_OK) {
-        return code;
-    }
     gs_arena arena;
     gs_arena_init(&arena);
     gs_page page;
     gs_page_init(&page, "show", NULL);
-    code = fill(&page, cli, &arena);
+    int code = check_words(cli, &arena);
+    if (code == GS_EXIT_OK) {
+        code = fill(&page, cli, &arena);
+    }
     if (code == GS_EXIT_OK) {
         code = gs_page_print(&page, cli);
     }

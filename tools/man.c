@@ -5,37 +5,61 @@
 
 #include <string.h>
 
-/* Text with what roff would read as its own escaped: backslashes, leading dots and quotes, and the
- * hyphens of flags, which would become typographic ones. */
-static void put_roff(const char *text, size_t length, FILE *out)
+enum { LINE_COLUMNS = 78 };
+
+/* Characters that roff would read as its own: backslashes, a dot or quote that starts a line, and
+ * the hyphens of flags, which would become typographic ones. Returns the columns that it took. */
+static size_t put_roff(const char *text, size_t length, bool starts_line, FILE *out)
 {
+    size_t columns = 0;
     for (size_t i = 0; i < length; i++) {
-        bool starts_line = i == 0 || text[i - 1] == '\n';
-        if (starts_line && (text[i] == '.' || text[i] == '\'')) {
-            fputs("\\&", out);
+        const char *before = text[i] == '-' ? "\\" : "";
+        if (i == 0 && starts_line && (text[i] == '.' || text[i] == '\'')) {
+            before = "\\&";
         }
         if (text[i] == '\\') {
-            fputs("\\e", out);
-        } else if (text[i] == '-') {
-            fputs("\\-", out);
+            columns += (size_t)fprintf(out, "\\e");
         } else {
-            fputc(text[i], out);
+            columns += (size_t)fprintf(out, "%s%c", before, text[i]);
         }
     }
+    return columns;
 }
 
 static void put_text(const char *text, FILE *out)
 {
-    put_roff(text, strlen(text), out);
+    put_roff(text, strlen(text), false, out);
 }
 
-/* Paragraphs of a verb; examples as they stand. Roff wants each sentence on a line of its own. */
+/* Running text: short lines, and each sentence on lines of its own, as roff wants it. */
+static void put_running(const char *text, size_t length, FILE *out)
+{
+    size_t column = 0;
+    for (size_t at = 0; at < length;) {
+        size_t word = strcspn(text + at, " \n");
+        word = word > length - at ? length - at : word;
+        bool fits = column == 0 || column + 1 + word < LINE_COLUMNS - 4;
+        if (column > 0) {
+            fputc(fits ? ' ' : '\n', out);
+        }
+        column = (fits && column > 0 ? column + 1 : 0) +
+                 put_roff(text + at, word, column == 0 || !fits, out);
+        at += word + 1;
+        if (word > 0 && text[at - 2] == '.' && at < length) {
+            fputc('\n', out);
+            column = 0;
+        }
+    }
+    fputs(column > 0 ? "\n" : "", out);
+}
+
+/* Paragraphs of a verb; examples as they stand. */
 static void put_details(const char *text, FILE *out)
 {
     bool in_example = false;
+    bool first = true; /* a heading starts its first paragraph itself */
     while (*text != '\0') {
-        const char *end = strchr(text, '\n');
-        size_t length = end == NULL ? strlen(text) : (size_t)(end - text);
+        size_t length = strcspn(text, "\n");
         bool is_example = text[0] == ' ';
         if (is_example && !in_example) {
             fputs(".PP\n.nf\n", out);
@@ -45,20 +69,14 @@ static void put_details(const char *text, FILE *out)
         }
         in_example = is_example;
         if (is_example) {
-            put_roff(text, length, out);
+            put_roff(text, length, true, out);
             fputc('\n', out);
         } else if (length > 0) {
-            fputs(".PP\n", out);
-            for (size_t i = 0, from = 0; i < length; i++) {
-                bool ends = i + 1 == length || (text[i] == '.' && text[i + 1] == ' ');
-                if (ends) {
-                    put_roff(text + from, i + 1 - from, out);
-                    fputc('\n', out);
-                    from = i + 2;
-                }
-            }
+            fputs(first ? "" : ".PP\n", out);
+            put_running(text, length, out);
+            first = false;
         }
-        text += length + (end == NULL ? 0 : 1);
+        text += length + (text[length] == '\0' ? 0 : 1);
     }
     fputs(in_example ? ".fi\n" : "", out);
 }
@@ -76,17 +94,15 @@ static void put_flag(const gs_flag *flag, FILE *out)
         put_text(flag->value, out);
     }
     fputc('\n', out);
-    put_text(flag->help, out);
+    char text[512];
+    char allowed[256] = "";
     if (flag->field != NULL && flag->field->choices != NULL) {
-        char allowed[256];
-        fputs(" (", out);
-        put_text(gs_config_allowed_text(flag->field, allowed, sizeof allowed), out);
-        fputc(')', out);
+        gs_config_allowed_text(flag->field, allowed, sizeof allowed);
     }
-    if (flag->variable != NULL) {
-        fprintf(out, "; environment variable %s", flag->variable);
-    }
-    fputs(".\n", out);
+    snprintf(text, sizeof text, "%s%s%s%s%s.", flag->help, allowed[0] == '\0' ? "" : "; ", allowed,
+             flag->variable == NULL ? "" : "; environment variable ",
+             flag->variable == NULL ? "" : flag->variable);
+    put_running(text, strlen(text), out);
     if ((flag->verbs & (1U << GS_VERB_completion)) == 0) {
         const char *gap = "Of ";
         for (size_t v = 0; v < GS_VERB_COUNT; v++) {
@@ -117,7 +133,8 @@ static void put_rest(FILE *out)
         ".TP\n.B GRADSYNC_CONFIG\nFile of the user configuration.\n"
         ".TP\n.B NO_COLOR\nNo colour, unless asked for by \\-\\-color always.\n"
         ".TP\n.B WORLD_SIZE, OMPI_COMM_WORLD_SIZE, PMI_SIZE, SLURM_NTASKS\n"
-        "Rank count of a launcher; replaces that of the scenario. Those that are set must agree.\n"
+        "Rank count of a launcher; replaces that of the scenario.\n"
+        "Those that are set must agree.\n"
         ".SH FILES\n"
         ".TP\n.I $XDG_CONFIG_HOME/gradsync/config.json\n"
         "User configuration: an object of flags by their long names.\n"
@@ -138,17 +155,16 @@ void gs_man_print(FILE *out)
 {
     fprintf(out, ".TH GRADSYNC 1 %s \"gradsync %s\" \"User Commands\"\n", gs_version_date(),
             gs_version_number());
-    fputs(
-        ".SH NAME\ngradsync \\- simulate and evaluate gradient synchronisation\n"
-        ".SH SYNOPSIS\n.B gradsync\n[\\fIFLAG\\fR...] \\fIVERB\\fR [\\fIWORD\\fR...]\n"
-        ".SH DESCRIPTION\n"
-        "Answers one question before the money is spent: how should this training job synchronise\n"
-        "its gradients on this cluster?\n"
-        "Flags may stand before or after the verb.\n",
-        out);
+    fputs(".SH NAME\ngradsync \\- simulate and evaluate gradient synchronisation\n"
+          ".SH SYNOPSIS\n.B gradsync\n[\\fIFLAG\\fR...] \\fIVERB\\fR [\\fIWORD\\fR...]\n"
+          ".SH DESCRIPTION\n"
+          "Answers one question before the money is spent: how should this training\n"
+          "job synchronise its gradients on this cluster?\n"
+          "Flags may stand before or after the verb.\n",
+          out);
     for (size_t i = 0; i < GS_VERB_COUNT; i++) {
         const gs_verb *verb = gs_verb_at((gs_verb_id)i);
-        fprintf(out, ".SS %s ", verb->name);
+        fprintf(out, ".SS %s%s", verb->name, verb->words[0] == '\0' ? "" : " ");
         put_text(verb->words, out);
         fputc('\n', out);
         put_details(gs_verb_details((gs_verb_id)i), out);

@@ -133,6 +133,20 @@ static char *nodes_text(const gs_cluster *cluster)
     return text;
 }
 
+/* "fp32", as the resolved file says. */
+static const char *dtype_of(const gs_scenario *scenario)
+{
+    gs_json_at root = {.value = scenario->resolved, .file = scenario->file};
+    gs_json_at workload;
+    gs_json_at dtype;
+    const char *text = "";
+    bool found = gs_json_find(&root, "workload", &workload) &&
+                 gs_json_find(&workload, "dtype", &dtype) &&
+                 gs_json_text(&dtype, &text, NULL) == GS_OK;
+    GS_ASSERT(found);
+    return text;
+}
+
 char *gs_scenario_headline(const gs_scenario *scenario)
 {
     const gs_link *nic = &scenario->cluster.nic;
@@ -149,10 +163,9 @@ char *gs_scenario_headline(const gs_scenario *scenario)
             ? gs_text("seed %llu", (unsigned long long)scenario->seed)
             : gs_text("seeds %llu..%llu", (unsigned long long)scenario->seed,
                       (unsigned long long)scenario->seed + (unsigned long long)scenario->seeds - 1);
-    char *text =
-        gs_text("%s: %s, %s; gradients %s in %d-byte elements from %s; %s", scenario->name, nodes,
-                link, gs_format_bytes(gs_scenario_gradient_bytes(scenario), bytes),
-                scenario->workload.element_bytes, scenario->workload.profile->source, seeds);
+    char *text = gs_text("%s: %s, %s; gradients %s %s, compute of %s; %s", scenario->name, nodes,
+                         link, gs_format_bytes(gs_scenario_gradient_bytes(scenario), bytes),
+                         dtype_of(scenario), scenario->workload.profile->source, seeds);
     free(nodes);
     free(link);
     free(seeds);

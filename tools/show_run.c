@@ -75,6 +75,62 @@ static void fill(gs_page *page, const gs_stored_run *run, int64_t id)
     add_metrics(page, run);
 }
 
+/* A selector that names several runs: a line for each. */
+static gs_status fill_list(gs_page *page, gs_store *store, const int64_t *ids, uint32_t count,
+                           gs_arena *arena, gs_error *err)
+{
+    static const gs_table_column columns[] = {
+        {"run", "run_id", true},
+        {"scenario", "scenario", false},
+        {"strategy", "strategy", false},
+        {"parameters", "parameters", false},
+        {"seed", "seed", true},
+        {"status", "status", false},
+        {"step mean", "step_mean_ns", true},
+    };
+    page->table_key = "runs";
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        gs_table_add_column(&page->table, columns[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        gs_stored_run run;
+        char text[64];
+        char exact[GS_UNIT_TEXT_BYTES] = "";
+        GS_TRY(gs_store_read_run(store, ids[i], arena, &run, err));
+        snprintf(text, sizeof text, "%" PRId64, ids[i]);
+        gs_table_add(&page->table, text, NULL);
+        gs_table_add(&page->table, run.scenario.name, NULL);
+        gs_table_add(&page->table, run.strategy.name, NULL);
+        gs_table_add(&page->table, run.strategy.params_json, NULL);
+        snprintf(text, sizeof text, "%" PRIu64, run.seed);
+        gs_table_add(&page->table, text, NULL);
+        gs_table_add(&page->table, gs_run_status_text(run.status), NULL);
+        uint32_t metric = gs_metric_find("step_mean_ns");
+        format_value(gs_metric_at(metric), run.values[metric], text);
+        if (isfinite(run.values[metric])) {
+            gs_exact_real(run.values[metric], exact);
+        }
+        gs_table_add(&page->table, text, exact);
+    }
+    gs_page_note(page, "%u runs; gradsync show ID prints all metrics of one.", count);
+    return GS_OK;
+}
+
+static gs_status fill_runs(gs_page *page, gs_store *store, const char *selector, gs_arena *arena,
+                           gs_error *err)
+{
+    const int64_t *ids = NULL;
+    uint32_t count = 0;
+    gs_stored_run run;
+    GS_TRY(gs_store_find_runs(store, selector, arena, &ids, &count, err));
+    if (count > 1) {
+        return fill_list(page, store, ids, count, arena, err);
+    }
+    GS_TRY(gs_store_read_run(store, ids[0], arena, &run, err));
+    fill(page, &run, ids[0]);
+    return GS_OK;
+}
+
 int gs_show_run(gs_page *page, const gs_cli *cli)
 {
     char path[GS_FLAG_TEXT_BYTES];
@@ -83,15 +139,9 @@ int gs_show_run(gs_page *page, const gs_cli *cli)
     gs_store *store = NULL;
     gs_arena arena;
     gs_arena_init(&arena);
-    int64_t id = 0;
-    gs_stored_run run;
     gs_status status = gs_cli_database(cli, path, sizeof path, &is_default, &err);
     status = status == GS_OK ? gs_store_open(path, GS_STORE_READ, &store, &err) : status;
-    status = status == GS_OK ? gs_store_find_run(store, cli->words[0], &id, &err) : status;
-    status = status == GS_OK ? gs_store_read_run(store, id, &arena, &run, &err) : status;
-    if (status == GS_OK) {
-        fill(page, &run, id);
-    }
+    status = status == GS_OK ? fill_runs(page, store, cli->words[0], &arena, &err) : status;
     gs_store_close(store);
     gs_arena_fini(&arena);
     return status == GS_OK ? GS_EXIT_OK : gs_complain_error(&err);

@@ -118,7 +118,7 @@ static void put_visible(const char *text, FILE *out)
     }
 }
 
-/* One line of a text table; texts [column_count]. The last column is not filled up with spaces. */
+/* One line of a text table without its end; texts [column_count]. */
 static void put_row(const gs_table *table, const char *const *texts, const size_t *widths,
                     FILE *out)
 {
@@ -136,7 +136,6 @@ static void put_row(const gs_table *table, const char *const *texts, const size_
         }
         owed += (table->columns[c].right ? 0 : gap) + 3;
     }
-    fputc('\n', out);
 }
 
 static void print_text(const gs_table *table, bool bold, FILE *out)
@@ -154,12 +153,13 @@ static void print_text(const gs_table *table, bool bold, FILE *out)
     }
     fputs(bold ? "\033[1m" : "", out);
     put_row(table, texts, widths, out);
-    fputs(bold ? "\033[0m" : "", out);
+    fputs(bold ? "\033[0m\n" : "\n", out);
     for (size_t row = 0; row < table->cell_count; row += columns) {
         for (size_t c = 0; c < columns; c++) {
             texts[c] = table->cells[row + c].text;
         }
         put_row(table, texts, widths, out);
+        fputc('\n', out);
     }
 }
 

@@ -19,7 +19,7 @@ static bool has_rank(const gs_profile *profile, int32_t rank)
     return false;
 }
 
-/* "; missing: ranks 1, 3 (...)" or nothing. */
+/* "; missing ranks: 1, 3" or nothing; what that means is in the notes. */
 static void put_missing(const gs_profile *profile, FILE *out)
 {
     enum { SHOWN_MAX = 8 };
@@ -30,13 +30,12 @@ static void put_missing(const gs_profile *profile, FILE *out)
         }
         missing++;
         if (missing <= SHOWN_MAX) {
-            fprintf(out, "%s%d", missing == 1 ? "; missing: rank " : ", ", (int)rank);
+            fprintf(out, "%s%d", missing == 1 ? "; missing ranks: " : ", ", (int)rank);
         }
     }
     if (missing > SHOWN_MAX) {
         fprintf(out, " and %d more", (int)(missing - SHOWN_MAX));
     }
-    fputs(missing > 0 ? " (skew cannot be separated)" : "", out);
 }
 
 static void put_profile(const gs_profile *profile, FILE *out)
