@@ -78,31 +78,35 @@ static gs_status member_text(reader *in, const gs_json_at *object, const char *k
     return *out != NULL ? GS_OK : gs_json_fail(&at, GS_ENOMEM, in->err, "no memory");
 }
 
-/* A list under key, and zeroed room for its items of item_bytes. */
+/* A list of the document and zeroed room for what its items become. */
+typedef struct item_list {
+    gs_json_at at;
+    void *items; /* [count], in the arena */
+    uint32_t count;
+} item_list;
+
 static gs_status member_list(reader *in, const gs_json_at *object, const char *key,
-                             size_t item_bytes, gs_json_at *out, void **out_items,
-                             uint32_t *out_count)
+                             size_t item_bytes, item_list *out)
 {
-    GS_TRY(need(object, key, out, in->err));
-    if (gs_json_kind_of(out->value) != GS_JSON_LIST) {
-        return gs_json_fail(out, GS_EPARSE, in->err, "not a list");
+    GS_TRY(need(object, key, &out->at, in->err));
+    if (gs_json_kind_of(out->at.value) != GS_JSON_LIST) {
+        return gs_json_fail(&out->at, GS_EPARSE, in->err, "not a list");
     }
-    size_t count = gs_json_count(out->value);
-    *out_items = gs_arena_take(in->arena, count, item_bytes);
-    *out_count = (uint32_t)count; /* a document is at most GS_JSON_BYTES_MAX long */
-    return *out_items != NULL ? GS_OK : gs_json_fail(out, GS_ENOMEM, in->err, "no memory");
+    size_t count = gs_json_count(out->at.value);
+    out->items = gs_arena_take(in->arena, count, item_bytes);
+    out->count = (uint32_t)count; /* a document is at most GS_JSON_BYTES_MAX long */
+    return out->items != NULL ? GS_OK : gs_json_fail(&out->at, GS_ENOMEM, in->err, "no memory");
 }
 
 static gs_status read_units(reader *in, const gs_json_at *object, gs_profile *profile)
 {
     static const char *const KEYS[] = {"name", "elements", "wire_ns"};
-    gs_json_at list;
+    item_list list;
     gs_json_at item;
-    void *items = NULL;
-    GS_TRY(member_list(in, object, "units", sizeof(gs_profile_unit), &list, &items,
-                       &profile->unit_count));
-    gs_profile_unit *units = items;
-    for (size_t i = 0; gs_json_walk(&list, i, &item); i++) {
+    GS_TRY(member_list(in, object, "units", sizeof(gs_profile_unit), &list));
+    profile->unit_count = list.count;
+    gs_profile_unit *units = list.items;
+    for (size_t i = 0; gs_json_walk(&list.at, i, &item); i++) {
         GS_TRY(check_keys(&item, KEYS, 3, in->err));
         GS_TRY(member_text(in, &item, "name", &units[i].name));
         GS_TRY(member_whole(&item, "elements", 1, INT64_MAX, &units[i].elements, in->err));
@@ -115,13 +119,12 @@ static gs_status read_units(reader *in, const gs_json_at *object, gs_profile *pr
 static gs_status read_blocking(reader *in, const gs_json_at *object, gs_profile *profile)
 {
     static const char *const KEYS[] = {"name", "bytes", "wire_ns"};
-    gs_json_at list;
+    item_list list;
     gs_json_at item;
-    void *items = NULL;
-    GS_TRY(member_list(in, object, "blocking", sizeof(gs_profile_blocking), &list, &items,
-                       &profile->blocking_count));
-    gs_profile_blocking *ops = items;
-    for (size_t i = 0; gs_json_walk(&list, i, &item); i++) {
+    GS_TRY(member_list(in, object, "blocking", sizeof(gs_profile_blocking), &list));
+    profile->blocking_count = list.count;
+    gs_profile_blocking *ops = list.items;
+    for (size_t i = 0; gs_json_walk(&list.at, i, &item); i++) {
         GS_TRY(check_keys(&item, KEYS, 3, in->err));
         GS_TRY(member_text(in, &item, "name", &ops[i].name));
         GS_TRY(member_whole(&item, "bytes", -1, INT64_MAX, &ops[i].bytes, in->err));
@@ -227,17 +230,16 @@ static gs_status read_step(reader *in, const gs_json_at *object, const gs_profil
         return gs_json_fail(object, GS_EPARSE, in->err,
                             "compute_ns + input_ns + wait_ns + wire_ns is not measured_ns");
     }
-    gs_json_at list;
+    item_list list;
     gs_json_at item;
-    void *items = NULL;
-    GS_TRY(member_list(in, object, "segments", sizeof(gs_segment), &list, &items,
-                       &out->segment_count));
-    gs_segment *segments = items;
-    for (size_t i = 0; gs_json_walk(&list, i, &item); i++) {
+    GS_TRY(member_list(in, object, "segments", sizeof(gs_segment), &list));
+    out->segment_count = list.count;
+    gs_segment *segments = list.items;
+    for (size_t i = 0; gs_json_walk(&list.at, i, &item); i++) {
         GS_TRY(read_segment(&item, profile, &segments[i], in->err));
     }
     out->segments = segments;
-    return check_segments(in, &list, profile, out);
+    return check_segments(in, &list.at, profile, out);
 }
 
 static gs_status read_rank(reader *in, const gs_json_at *object, const gs_profile *profile,
@@ -245,18 +247,17 @@ static gs_status read_rank(reader *in, const gs_json_at *object, const gs_profil
 {
     static const char *const KEYS[] = {"rank", "steps"};
     int64_t number = 0;
-    gs_json_at list;
+    item_list list;
     gs_json_at item;
-    void *items = NULL;
     GS_TRY(check_keys(object, KEYS, 2, in->err));
     GS_TRY(member_whole(object, "rank", 0, INT32_MAX, &number, in->err));
-    GS_TRY(
-        member_list(in, object, "steps", sizeof(gs_profile_step), &list, &items, &out->step_count));
+    GS_TRY(member_list(in, object, "steps", sizeof(gs_profile_step), &list));
+    out->step_count = list.count;
     if (out->step_count == 0) {
-        return gs_json_fail(&list, GS_EPARSE, in->err, "no step; at least one is needed");
+        return gs_json_fail(&list.at, GS_EPARSE, in->err, "no step; at least one is needed");
     }
-    gs_profile_step *steps = items;
-    for (size_t i = 0; gs_json_walk(&list, i, &item); i++) {
+    gs_profile_step *steps = list.items;
+    for (size_t i = 0; gs_json_walk(&list.at, i, &item); i++) {
         GS_TRY(read_step(in, &item, profile, &steps[i]));
     }
     out->rank = (int32_t)number;
@@ -277,16 +278,15 @@ static gs_status read_profile(reader *in, const gs_json_at *object, gs_profile *
     out->element_bytes = (int32_t)number;
     GS_TRY(read_units(in, object, out));
     GS_TRY(read_blocking(in, object, out));
-    gs_json_at list;
+    item_list list;
     gs_json_at item;
-    void *items = NULL;
-    GS_TRY(
-        member_list(in, object, "ranks", sizeof(gs_profile_rank), &list, &items, &out->rank_count));
+    GS_TRY(member_list(in, object, "ranks", sizeof(gs_profile_rank), &list));
+    out->rank_count = list.count;
     if (out->rank_count == 0) {
-        return gs_json_fail(&list, GS_EPARSE, in->err, "no rank; at least one is needed");
+        return gs_json_fail(&list.at, GS_EPARSE, in->err, "no rank; at least one is needed");
     }
-    gs_profile_rank *ranks = items;
-    for (size_t i = 0; gs_json_walk(&list, i, &item); i++) {
+    gs_profile_rank *ranks = list.items;
+    for (size_t i = 0; gs_json_walk(&list.at, i, &item); i++) {
         GS_TRY(read_rank(in, &item, out, &ranks[i]));
         if (i > 0 && ranks[i].rank <= ranks[i - 1].rank) {
             return gs_json_fail(&item, GS_EPARSE, in->err, "rank %d after rank %d; ranks must rise",
@@ -299,16 +299,15 @@ static gs_status read_profile(reader *in, const gs_json_at *object, gs_profile *
 
 static gs_status read_points(reader *in, const gs_json_at *object, gs_curve *out)
 {
-    gs_json_at list;
+    item_list list;
     gs_json_at item;
-    void *items = NULL;
-    GS_TRY(member_list(in, object, "points", sizeof(gs_curve_point), &list, &items,
-                       &out->point_count));
+    GS_TRY(member_list(in, object, "points", sizeof(gs_curve_point), &list));
+    out->point_count = list.count;
     if (out->point_count == 0) {
-        return gs_json_fail(&list, GS_EPARSE, in->err, "no point; at least one is needed");
+        return gs_json_fail(&list.at, GS_EPARSE, in->err, "no point; at least one is needed");
     }
-    gs_curve_point *points = items;
-    for (size_t i = 0; gs_json_walk(&list, i, &item); i++) {
+    gs_curve_point *points = list.items;
+    for (size_t i = 0; gs_json_walk(&list.at, i, &item); i++) {
         gs_json_at parts[2];
         int64_t least = i == 0 ? 1 : points[i - 1].bytes;
         GS_TRY(pair_of(&item, parts, in->err));
@@ -327,12 +326,12 @@ static gs_status read_curves(reader *in, const gs_json_at *document, gs_imported
 {
     static const char *const KEYS[] = {"collective", "ranks",  "hosts",
                                        "device",     "source", "points"};
-    gs_json_at list;
+    item_list list;
     gs_json_at item;
-    void *items = NULL;
-    GS_TRY(member_list(in, document, "curves", sizeof(gs_curve), &list, &items, &out->curve_count));
-    gs_curve *curves = items;
-    for (size_t i = 0; gs_json_walk(&list, i, &item); i++) {
+    GS_TRY(member_list(in, document, "curves", sizeof(gs_curve), &list));
+    out->curve_count = list.count;
+    gs_curve *curves = list.items;
+    for (size_t i = 0; gs_json_walk(&list.at, i, &item); i++) {
         int64_t ranks = 0;
         int64_t hosts = 0;
         GS_TRY(check_keys(&item, KEYS, sizeof KEYS / sizeof KEYS[0], in->err));
@@ -351,13 +350,12 @@ static gs_status read_curves(reader *in, const gs_json_at *document, gs_imported
 
 static gs_status read_notes(reader *in, const gs_json_at *document, gs_imported *out)
 {
-    gs_json_at list;
+    item_list list;
     gs_json_at item;
-    void *items = NULL;
-    GS_TRY(
-        member_list(in, document, "notes", sizeof(const char *), &list, &items, &out->note_count));
-    const char **notes = items;
-    for (size_t i = 0; gs_json_walk(&list, i, &item); i++) {
+    GS_TRY(member_list(in, document, "notes", sizeof(const char *), &list));
+    out->note_count = list.count;
+    const char **notes = list.items;
+    for (size_t i = 0; gs_json_walk(&list.at, i, &item); i++) {
         const char *text = NULL;
         GS_TRY(gs_json_text(&item, &text, in->err));
         notes[i] = gs_arena_text(in->arena, text);

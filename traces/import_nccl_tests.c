@@ -225,6 +225,26 @@ static gs_status take_line(reader *in, char *text)
     return GS_OK;
 }
 
+/* Takes the whole lines of buffer [*have]; what is behind the last of them moves to its front. */
+static gs_status take_lines(reader *in, char *buffer, size_t *have)
+{
+    char *start = buffer;
+    char *newline = NULL;
+    while ((newline = memchr(start, '\n', *have - (size_t)(start - buffer))) != NULL) {
+        *newline = '\0';
+        GS_TRY(take_line(in, start));
+        start = newline + 1;
+    }
+    *have -= (size_t)(start - buffer);
+    memmove(buffer, start, *have);
+    if (*have == LINE_BYTES) {
+        return gs_fail(in->err, GS_ELIMIT,
+                       "%s: line %u is longer than %d KiB: no nccl-tests output", in->file,
+                       in->line + 1, LINE_BYTES / 1024);
+    }
+    return GS_OK;
+}
+
 static gs_status read_lines(reader *in, gs_gzip_stream *stream, char *buffer)
 {
     size_t have = 0;
@@ -239,20 +259,7 @@ static gs_status read_lines(reader *in, gs_gzip_stream *stream, char *buffer)
                            in->file, in->line + 1);
         }
         have += got;
-        char *start = buffer;
-        char *newline = NULL;
-        while ((newline = memchr(start, '\n', have - (size_t)(start - buffer))) != NULL) {
-            *newline = '\0';
-            GS_TRY(take_line(in, start));
-            start = newline + 1;
-        }
-        have -= (size_t)(start - buffer);
-        memmove(buffer, start, have);
-        if (have == LINE_BYTES) {
-            return gs_fail(in->err, GS_ELIMIT,
-                           "%s: line %u is longer than %d KiB: no nccl-tests output", in->file,
-                           in->line + 1, LINE_BYTES / 1024);
-        }
+        GS_TRY(take_lines(in, buffer, &have));
     }
     if (have > 0) {
         buffer[have] = '\0';
@@ -435,9 +442,13 @@ static gs_status read_file(reader *in, gs_curve **curves, uint32_t *count)
     }
     if (status == GS_OK) {
         gs_curve *grown = realloc(*curves, (*count + in->draft_count) * sizeof *grown);
-        *curves = grown == NULL ? *curves : grown;
-        status = grown == NULL ? no_memory(in->file, in->err) : make_curves(in, grown + *count);
-        *count += status == GS_OK ? in->draft_count : 0;
+        if (grown == NULL) {
+            status = no_memory(in->file, in->err);
+        } else {
+            *curves = grown;
+            status = make_curves(in, grown + *count);
+            *count += status == GS_OK ? in->draft_count : 0;
+        }
     }
     gs_gzip_stream_close(stream);
     free(buffer);
@@ -451,7 +462,7 @@ static gs_status read_nccl_tests(const char *const *files, size_t file_count,
                                  const gs_import_options *options, gs_arena *arena,
                                  gs_imported *out, gs_error *err)
 {
-    gs_error own;
+    gs_error own = {.code = GS_OK};
     gs_error *said = err == NULL ? &own : err;
     gs_import_notes notes = {.arena = arena};
     gs_curve *curves = NULL;

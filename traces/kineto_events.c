@@ -39,7 +39,7 @@ typedef struct reader {
     int depth;
     gs_kineto_key key; /* the last one of the innermost map that is wanted */
     bool seen_events;
-    uint64_t values; /* calls from yajl so far: shows progress */
+    uint64_t silent_bytes; /* since yajl last called */
     int64_t shape_product;
     gs_status status; /* why a call stopped the parse */
     gs_error *err;
@@ -90,7 +90,7 @@ static place place_of_child(const reader *in, bool is_map)
 
 static int open_container(reader *in, bool is_map)
 {
-    in->values++;
+    in->silent_bytes = 0;
     if (in->depth == DEPTH_MAX) {
         return stop(in, gs_fail(in->err, GS_ELIMIT, "nested deeper than %d levels: no Kineto trace",
                                 DEPTH_MAX));
@@ -125,7 +125,7 @@ static int on_start_array(void *context)
 static int on_end(void *context)
 {
     reader *in = context;
-    in->values++;
+    in->silent_bytes = 0;
     place closed = place_now(in);
     in->depth--;
     in->key = GS_KINETO_KEY_OTHER;
@@ -141,7 +141,7 @@ static int on_end(void *context)
 static int on_key(void *context, const unsigned char *text, size_t length)
 {
     reader *in = context;
-    in->values++;
+    in->silent_bytes = 0;
     if (place_now(in) != PLACE_OTHER) {
         in->key = gs_kineto_key_of((const char *)text, length);
     }
@@ -150,7 +150,7 @@ static int on_key(void *context, const unsigned char *text, size_t length)
 
 static int on_null(void *context)
 {
-    ((reader *)context)->values++;
+    ((reader *)context)->silent_bytes = 0;
     return 1;
 }
 
@@ -176,7 +176,7 @@ static void multiply_shape(reader *in, const char *text, size_t length)
 static int on_number(void *context, const char *text, size_t length)
 {
     reader *in = context;
-    in->values++;
+    in->silent_bytes = 0;
     gs_status status = GS_OK;
     switch (place_now(in)) {
     case PLACE_EVENT:
@@ -202,7 +202,7 @@ static int on_number(void *context, const char *text, size_t length)
 static int on_string(void *context, const unsigned char *text, size_t length)
 {
     reader *in = context;
-    in->values++;
+    in->silent_bytes = 0;
     place now = place_now(in);
     if (now == PLACE_EVENT || now == PLACE_ARGS) {
         gs_kineto_event_text(&in->event, in->key, (const char *)text, length);
@@ -247,21 +247,19 @@ static gs_status parse_stream(reader *in, gs_gzip_stream *stream, yajl_handle pa
                               unsigned char *chunk)
 {
     uint64_t before = 0;
-    uint64_t silent_bytes = 0;
     for (;;) {
         size_t got = 0;
         GS_TRY(gs_gzip_stream_read(stream, chunk, CHUNK_BYTES, &got, in->err));
         if (got == 0) {
             break;
         }
-        uint64_t values = in->values;
+        in->silent_bytes += got;
         yajl_status code = yajl_parse(parser, chunk, got);
         if (code != yajl_status_ok) {
             return parse_failure(in, parser, code, chunk, got, before);
         }
         before += got;
-        silent_bytes = in->values == values ? silent_bytes + got : 0;
-        if (silent_bytes > VALUE_BYTES_MAX) {
+        if (in->silent_bytes > VALUE_BYTES_MAX) {
             return gs_fail(in->err, GS_ELIMIT,
                            "%s: byte %llu: a value of more than %d MiB: no Kineto trace", in->file,
                            (unsigned long long)before, VALUE_BYTES_MAX / (1024 * 1024));
@@ -284,7 +282,7 @@ static gs_status parse_stream(reader *in, gs_gzip_stream *stream, yajl_handle pa
 gs_status gs_kineto_events_read(const char *file, uint32_t events_max, gs_kineto_events *out,
                                 gs_error *err)
 {
-    gs_error own;
+    gs_error own = {.code = GS_OK};
     gs_gzip_stream *stream = NULL;
     yajl_handle parser = NULL;
     unsigned char *chunk = NULL;

@@ -7,7 +7,7 @@
 
 /* size, count, type, redop, root and two halves of four columns; one more shows that a row is too
  * long. */
-enum { WORDS_MAX = 14, HALF_COLUMNS = 4 };
+enum { WORDS_MAX = 14, HALF_COLUMNS = 4, BOTH_COLUMNS = 8 };
 
 /* A prefix ends in a colon; only a table row or a comment behind it makes it one. */
 static char *strip_prefix(char *line)
@@ -97,7 +97,7 @@ static void read_row(char *words[WORDS_MAX], size_t count, gs_nccl_line *out)
     /* Behind the type stand redop and root or not, and one half or two: told apart from the right.
      */
     size_t behind = count - 3;
-    size_t columns = behind >= 2 * HALF_COLUMNS ? 2 * HALF_COLUMNS : HALF_COLUMNS;
+    size_t columns = behind >= BOTH_COLUMNS ? BOTH_COLUMNS : HALF_COLUMNS;
     if (behind < HALF_COLUMNS || behind > columns + 2) {
         broken(out, "it has not 4 or 8 columns behind the type");
         return;
