@@ -56,12 +56,10 @@ typedef struct gs_profile_step {
      * sum up to compute + input: what the rank does by itself, whatever the others do. */
     gs_time_ns measured_ns;         /* the whole step */
     gs_time_ns measured_compute_ns; /* a kernel runs that is no collective */
-    gs_time_ns
-        measured_input_ns; /* none does, and no op holds the rank up: host, loader, launch gaps */
-    gs_time_ns measured_wait_ns; /* held up by a collective whose last rank had not come yet */
-    gs_time_ns measured_wire_ns; /* held up by one after that */
-    gs_time_ns
-        measured_hidden_ns; /* collectives that ran beside compute or host work; in none of them */
+    gs_time_ns measured_input_ns;   /* none, and no op holds the rank up: host, loader, gaps */
+    gs_time_ns measured_wait_ns;    /* held up by an op whose last rank had not come yet */
+    gs_time_ns measured_wire_ns;    /* held up by an op after that */
+    gs_time_ns measured_hidden_ns;  /* ops beside compute or host work: in none of the others */
 } gs_profile_step;
 
 typedef struct gs_profile_rank {
