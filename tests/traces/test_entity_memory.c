@@ -1,0 +1,207 @@
+#include <criterion/criterion.h>
+
+#include "tests/strategies/probes.h"
+#include "traces/entity_memory.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { RANKS = 3, BATCH = 4 };
+
+static probe_job made;
+static gs_layout layout = {.own_vectors = {1}};
+static gs_entity_memory memory;
+static gs_payload_pool pool;
+
+static gs_entity_memory_config config_of(uint16_t rank)
+{
+    gs_task_workspace *workspace;
+    gs_error err;
+    cr_assert_eq(gs_task_workspace_create(made.task, 4 * BATCH, &made.arena, &workspace, &err),
+                 GS_OK);
+    return (gs_entity_memory_config){.job = &made.job,
+                                     .layout = &layout,
+                                     .self = {GS_WORKER, rank},
+                                     .task = made.task,
+                                     .workspace = workspace,
+                                     .batch_per_rank = BATCH};
+}
+
+static void make(const gs_entity_memory_config *config)
+{
+    gs_error err;
+    cr_assert_eq(gs_entity_memory_init(&memory, config, &made.arena, &err), GS_OK);
+}
+
+static void setup(void)
+{
+    probe_job_init(&made, RANKS);
+    gs_payload_pool_init(&pool, &made.arena);
+    gs_entity_memory_config config = config_of(1);
+    make(&config);
+}
+
+static void teardown(void)
+{
+    probe_job_fini(&made);
+}
+
+TestSuite(entity_memory, .init = setup, .fini = teardown);
+
+static gs_slice slice(uint32_t vector, int64_t offset, int64_t length)
+{
+    return (gs_slice){vector, offset, length};
+}
+
+static const float *vector(uint32_t index)
+{
+    size_t count;
+    const float *floats = gs_entity_memory_vector(&memory, index, &count);
+    cr_assert_eq(count, made.count);
+    return floats;
+}
+
+Test(entity_memory, starts_with_the_parameters_of_the_task_and_zeros)
+{
+    float *start = GS_TAKE(&made.arena, float, made.count);
+    gs_task_init(made.task, start);
+    cr_expect_eq(memcmp(vector(GS_PARAM), start, made.count * sizeof *start), 0);
+    for (size_t i = 0; i < made.count; i++) {
+        cr_assert_eq(vector(GS_OWN)[i], 0.0F);
+    }
+}
+
+Test(entity_memory, a_copy_goes_from_slice_to_slice)
+{
+    gs_payload *payload;
+    cr_assert(gs_entity_memory_copy(&memory, slice(GS_PARAM, 10, 5), &pool, &payload));
+    cr_assert_eq(payload->count, 5);
+    cr_expect(gs_entity_memory_put(&memory, slice(GS_OWN, 10, 5), payload, false));
+    cr_expect(gs_entity_memory_put(&memory, slice(GS_OWN, 10, 5), payload, true));
+    for (size_t i = 0; i < 20; i++) {
+        float wanted = i >= 10 && i < 15 ? 2 * vector(GS_PARAM)[i] : 0.0F;
+        cr_expect_eq(vector(GS_OWN)[i], wanted, "element %zu", i);
+    }
+    cr_expect_not(gs_entity_memory_put(&memory, slice(GS_OWN, 10, 6), payload, false));
+    gs_payload_give(&pool, payload);
+}
+
+Test(entity_memory, payloads_are_used_again)
+{
+    gs_payload *first, *second;
+    cr_assert(gs_entity_memory_copy(&memory, slice(GS_PARAM, 0, 100), &pool, &first));
+    gs_payload_give(&pool, first);
+    size_t used_bytes = made.arena.used_bytes;
+    for (int64_t length = 65; length <= 128; length++) { /* one power of two */
+        cr_assert(gs_entity_memory_copy(&memory, slice(GS_PARAM, 0, length), &pool, &second));
+        cr_expect_eq(second, first);
+        gs_payload_give(&pool, second);
+    }
+    cr_expect_eq(made.arena.used_bytes, used_bytes);
+}
+
+Test(entity_memory, vector_operations_are_those_of_their_names)
+{
+    const float x = vector(GS_PARAM)[0];
+    gs_slice own = slice(GS_OWN, 0, 1);
+    gs_slice param = slice(GS_PARAM, 0, 1);
+    cr_assert_neq(x, 0.0F);
+    cr_expect(gs_entity_memory_vec(&memory, GS_VOP_copy, own, param, 0.0));
+    cr_expect_eq(vector(GS_OWN)[0], x);
+    cr_expect(gs_entity_memory_vec(&memory, GS_VOP_scale, own, own, 4.0));
+    cr_expect_eq(vector(GS_OWN)[0], 4 * x);
+    cr_expect(gs_entity_memory_vec(&memory, GS_VOP_axpy, own, param, -2.0));
+    cr_expect_eq(vector(GS_OWN)[0], 2 * x);
+    cr_expect(gs_entity_memory_vec(&memory, GS_VOP_add, own, own, 0.0));
+    cr_expect_eq(vector(GS_OWN)[0], 4 * x);
+    cr_expect(gs_entity_memory_vec(&memory, GS_VOP_sub, param, own, 0.0)); /* dst - a */
+    cr_expect_eq(vector(GS_PARAM)[0], -3 * x);
+}
+
+/* Two passes of worker 1 of 3 are samples [4, 8) and [16, 20): pass p takes [(3 p + 1) 4, + 4). */
+Test(entity_memory, a_gradient_is_the_mean_over_its_passes)
+{
+    gs_error err;
+    double loss, first_loss, second_loss;
+    float *first = GS_TAKE(&made.arena, float, made.count);
+    float *second = GS_TAKE(&made.arena, float, made.count);
+    gs_task_request request = {.first_sample = 4, .sample_count = BATCH};
+    cr_assert_eq(gs_task_gradient(memory.config.workspace, &request, vector(GS_PARAM), first,
+                                  &first_loss, &err),
+                 GS_OK);
+    request.first_sample = 16;
+    cr_assert_eq(gs_task_gradient(memory.config.workspace, &request, vector(GS_PARAM), second,
+                                  &second_loss, &err),
+                 GS_OK);
+    cr_assert_eq(gs_entity_memory_gradient(&memory, GS_PARAM, 2, &loss, &err), GS_OK);
+    cr_expect(fabs(loss - (first_loss + second_loss) / 2) < 1e-12);
+    for (size_t i = 0; i < made.count; i++) {
+        cr_assert(fabsf(vector(GS_GRAD)[i] - (first[i] + second[i]) / 2) < 1e-6F, "element %zu", i);
+    }
+    cr_expect_eq(memory.passes, 2);
+}
+
+Test(entity_memory, each_vector_has_optimizer_state_of_its_own)
+{
+    gs_error err;
+    double loss;
+    cr_assert_eq(gs_entity_memory_gradient(&memory, GS_PARAM, 1, &loss, &err), GS_OK);
+    gs_slice all = slice(GS_OWN, 0, made.job.elements);
+    cr_expect(gs_entity_memory_vec(&memory, GS_VOP_copy, all, slice(GS_PARAM, 0, made.job.elements),
+                                   0.0));
+    gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 1.0);
+    gs_entity_memory_apply(&memory, GS_OWN, GS_GRAD, 1.0);
+    /* Momentum that was shared would make the second update larger. */
+    cr_expect_eq(gs_entity_memory_hash(&memory, GS_PARAM, 1),
+                 gs_entity_memory_hash(&memory, GS_OWN, 1));
+    gs_entity_memory_apply(&memory, GS_OWN, GS_GRAD, 1.0);
+    cr_expect_neq(gs_entity_memory_hash(&memory, GS_PARAM, 1),
+                  gs_entity_memory_hash(&memory, GS_OWN, 1));
+}
+
+Test(entity_memory, without_a_task_nothing_is_done)
+{
+    gs_error err;
+    double loss = 0.0;
+    size_t count;
+    gs_payload *payload = &(gs_payload){.count = 1};
+    gs_entity_memory_config config = config_of(0);
+    config.task = NULL;
+    make(&config);
+    cr_expect(gs_entity_memory_copy(&memory, slice(GS_PARAM, 0, 5), &pool, &payload));
+    cr_expect_null(payload);
+    cr_expect(gs_entity_memory_put(&memory, slice(GS_PARAM, 0, 5), payload, true));
+    cr_expect(
+        gs_entity_memory_vec(&memory, GS_VOP_add, slice(GS_OWN, 0, 5), slice(GS_GRAD, 1, 5), 1.0));
+    gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 1.0);
+    cr_expect_eq(gs_entity_memory_gradient(&memory, GS_PARAM, 3, &loss, &err), GS_OK);
+    cr_expect(isnan(loss));
+    cr_expect_null(gs_entity_memory_vector(&memory, GS_PARAM, &count));
+    cr_expect_eq(gs_entity_memory_hash(&memory, GS_PARAM, 17), 17);
+}
+
+Test(entity_memory, no_memory_is_said)
+{
+    gs_entity_memory_config config = config_of(0);
+    gs_error err;
+    for (int64_t fail_after = 0; fail_after < 2; fail_after++) {
+        gs_arena arena;
+        gs_arena_init(&arena);
+        arena.fail_after = fail_after;
+        cr_expect_eq(gs_entity_memory_init(&memory, &config, &arena, &err), GS_ENOMEM);
+        gs_arena_fini(&arena);
+    }
+}
+
+Test(entity_memory, ops_are_equal_where_their_group_sees_the_same)
+{
+    const gs_op_signature op = {1, 2, 3, 4, 5, 6};
+    gs_op_signature other = op;
+    other.step = 50;
+    other.order = 60;
+    cr_expect(gs_op_signature_equal(&op, &other));
+    cr_expect_eq(gs_op_signature_hash(&op, 9), gs_op_signature_hash(&other, 9));
+    other.label = 30;
+    cr_expect_not(gs_op_signature_equal(&op, &other));
+    cr_expect_neq(gs_op_signature_hash(&op, 9), gs_op_signature_hash(&other, 9));
+}
