@@ -69,17 +69,22 @@ function(gs_version_header)
     COMMENT "" VERBATIM)
 endfunction()
 
-# gs_program(NAME ROOM DEPS targets...): the executable of all ROOM/*.c, installed with its data.
+# gs_program(NAME ROOM DEPS targets...): the executable of ROOM/main.c and of the library gs_ROOM of
+# all other ROOM/*.c, installed with its data.
 function(gs_program name room)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${room}/*.c")
-  add_executable(${name} ${sources})
-  add_dependencies(${name} gs_version)
-  target_include_directories(${name} PRIVATE "${CMAKE_BINARY_DIR}/generated")
-  target_link_libraries(${name} PRIVATE gs_options ${ARG_DEPS})
+  list(REMOVE_ITEM sources "${CMAKE_SOURCE_DIR}/${room}/main.c")
+  # All but main is a library, so that tests reach it.
+  add_library(gs_${room} STATIC ${sources})
+  add_dependencies(gs_${room} gs_version)
+  target_include_directories(gs_${room} PRIVATE "${CMAKE_BINARY_DIR}/generated")
+  target_link_libraries(gs_${room} PRIVATE gs_options PUBLIC ${ARG_DEPS})
   # Bundled scenarios and data are found relative to the program: in the source tree where it was
   # built, in share/gradsync once it is installed.
-  target_compile_definitions(${name} PRIVATE GS_SOURCE_DATA="${CMAKE_SOURCE_DIR}")
+  target_compile_definitions(gs_${room} PRIVATE GS_SOURCE_DATA="${CMAKE_SOURCE_DIR}")
+  add_executable(${name} "${CMAKE_SOURCE_DIR}/${room}/main.c")
+  target_link_libraries(${name} PRIVATE gs_options gs_${room})
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY traces/scenarios traces/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/gradsync/traces)
   install(DIRECTORY models/data DESTINATION ${CMAKE_INSTALL_DATADIR}/gradsync/models)

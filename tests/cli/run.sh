@@ -25,7 +25,7 @@ mkdir "$work/case" "$work/home" "$work/bin"
 ln -s "$program" "$work/bin/gradsync"
 
 awk -v out="$work" '
-    /^-- needs / { sub(/^-- needs /, ""); print > (out "/needs"); to = ""; next }
+    /^-- needs / { for (i = 3; i <= NF; i++) print $i > (out "/needs"); to = ""; next }
     /^-- file /  { to = out "/case/" $3; printf "" > to; next }
     /^-- exit /  { print $3 > (out "/exit"); to = ""; next }
     /^-- (run|stdout|stderr|stdout~|stderr~)$/ { to = out "/" $2; printf "" > to; next }
@@ -34,14 +34,14 @@ awk -v out="$work" '
 ' "$case_file"
 
 if [ -f "$work/needs" ]; then
-    for tool in $(cat "$work/needs"); do
+    while read -r tool; do
         if [ "$tool" = shared ]; then
             [ -d "$shared/traces" ] || { echo "skipped: no shared test data at $shared"; exit 77; }
         elif ! command -v "$tool" >/dev/null; then
             echo "skipped: no $tool"
             exit 77
         fi
-    done
+    done <"$work/needs"
 fi
 
 # A fixed user must be able to read it where the test runs as root and gives that up.
