@@ -29,8 +29,9 @@ set(GS_COVERAGE OFF CACHE BOOL "Compile for gcovr")
 
 add_library(gs_options INTERFACE)
 # No contraction: a fused multiply-add gives other bits than the two operations it replaces, and
-# results must be equal across compilers and optimisation levels.
-target_compile_options(gs_options INTERFACE ${GS_WARNINGS} -ffp-contract=off -fno-math-errno)
+# results must be equal across compilers and optimisation levels (tools/check_determinism.sh).
+set(GS_FLOAT_FLAGS -ffp-contract=off -fno-math-errno)
+target_compile_options(gs_options INTERFACE ${GS_WARNINGS} ${GS_FLOAT_FLAGS})
 target_compile_definitions(gs_options INTERFACE _POSIX_C_SOURCE=200809L
   $<$<CONFIG:Debug>:GS_SLOW_CHECKS>)
 target_include_directories(gs_options INTERFACE "${CMAKE_SOURCE_DIR}")
