@@ -266,21 +266,21 @@ void gs_driver_message(gs_driver *driver, gs_time_ns at, const gs_message *messa
     gs_driver_match(driver, message);
 }
 
-/* A request ended: its hook is called and its slice is free. */
+/* A request ended: its slice is free and its hook is called. */
 static void end_request(gs_driver *driver, uint32_t slot)
 {
-    request done = driver->requests[slot];
-    gs_driver_request_close(driver, slot);
-    gs_event event = {.step = current_step(driver), .op = done.id, .cookie = done.cookie};
-    if (done.kind == REQUEST_RECV) {
-        event.slice = done.slice;
-        event.from = done.with.message.from;
-        event.tag = done.tag;
-        memcpy(event.meta, done.with.message.meta, sizeof event.meta);
-        gs_driver_call(driver, driver->config.strategy->message, &event);
-    } else {
-        gs_driver_call(driver, driver->config.strategy->op_done, &event);
+    const request *done = &driver->requests[slot];
+    bool is_message = done->kind == REQUEST_RECV;
+    gs_event event = {.step = current_step(driver), .op = done->id, .cookie = done->cookie};
+    if (is_message) {
+        event.slice = done->slice;
+        event.from = done->with.message.from;
+        event.tag = done->tag;
+        memcpy(event.meta, done->with.message.meta, sizeof event.meta);
     }
+    gs_driver_request_close(driver, slot);
+    const gs_strategy *strategy = driver->config.strategy;
+    gs_driver_call(driver, is_message ? strategy->message : strategy->op_done, &event);
 }
 
 static void complete(gs_driver *driver, gs_time_ns at, uint32_t slot)

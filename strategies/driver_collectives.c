@@ -216,29 +216,28 @@ gs_op gs_all_reduce(gs_world *world, uint32_t communicator, gs_slice data, uint6
     if (!gs_driver_may_use(world, "all_reduce", data, true)) {
         return 0;
     }
-    line *on = &world->lines[communicator];
-    request as = {.kind = REQUEST_ALL_REDUCE, .slice = data, .cookie = label};
-    as.with.signature = (gs_op_signature){
-        .communicator = communicator,
-        .sequence = on->issued,
-        .label = label,
-        .elements = data.length,
-        .step = world->steps_ended,
-        .order = world->collectives_issued,
-    };
-    uint32_t slot = gs_driver_request_open(world, &as);
+    uint32_t slot = gs_driver_request_open(world, REQUEST_ALL_REDUCE, data, false);
     if (slot == GS_NO_SLOT) {
         return 0;
     }
-    on->issued++;
-    world->collectives_issued++;
+    line *on = &world->lines[communicator];
+    request *opened = &world->requests[slot];
+    opened->cookie = label;
+    opened->with.signature = (gs_op_signature){
+        .communicator = communicator,
+        .sequence = on->issued++,
+        .label = label,
+        .elements = data.length,
+        .step = world->steps_ended,
+        .order = world->collectives_issued++,
+    };
     if (on->first == GS_NO_SLOT) {
         on->first = slot;
     } else {
         world->requests[on->last].next = slot;
     }
     on->last = slot;
-    world->config.calls->issued(world->config.host, world->config.self, &as.with.signature);
+    world->config.calls->issued(world->config.host, world->config.self, &opened->with.signature);
     gs_driver_line_start(world, communicator);
-    return world->requests[slot].id;
+    return opened->id;
 }

@@ -113,8 +113,7 @@ bool gs_driver_requests_create(gs_driver *driver, gs_arena *arena);
 bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena);
 
 /* A slot with its id, or GS_NO_SLOT after a broken rule. */
-/* as: id, next and what follows from them are set here. */
-uint32_t gs_driver_request_open(gs_driver *driver, const request *as);
+uint32_t gs_driver_request_open(gs_driver *driver, request_kind kind, gs_slice slice, bool copied);
 void gs_driver_request_close(gs_driver *driver, uint32_t slot);
 
 /* Checks a slice and what it may be used for: false after a broken rule. `writes`: into the slice.

@@ -88,7 +88,7 @@ bool gs_driver_may_use(gs_driver *driver, const char *service, gs_slice slice, b
 
 /* ---------------------------------------------------------------- the table */
 
-uint32_t gs_driver_request_open(gs_driver *driver, const request *as)
+uint32_t gs_driver_request_open(gs_driver *driver, request_kind kind, gs_slice slice, bool copied)
 {
     uint32_t slot = driver->free_first;
     if (slot == GS_NO_SLOT) {
@@ -96,20 +96,24 @@ uint32_t gs_driver_request_open(gs_driver *driver, const request *as)
                         driver->request_capacity);
         return GS_NO_SLOT;
     }
+    /* Filled in place, and the rest by the caller: this is the hottest store of a hook. */
     request *opened = &driver->requests[slot];
     driver->free_first = opened->next;
-    *opened = *as;
     opened->id = ++driver->ops_issued;
+    opened->kind = kind;
     opened->next = GS_NO_SLOT;
-    if (as->kind == REQUEST_SEND) {
+    opened->slice = slice;
+    opened->copied = copied;
+    opened->landed = false;
+    opened->cookie = 0;
+    if (kind == REQUEST_SEND) {
         driver->sends_outstanding++;
-        driver->copies_outstanding += as->copied ? 1 : 0;
+        driver->copies_outstanding += copied ? 1 : 0;
     }
     if (lends(opened)) {
-        uint32_t vector = as->slice.vector;
-        int64_t end = as->slice.offset + as->slice.length;
-        if (driver->lent_count[vector]++ == 0 || end > driver->lent_high[vector]) {
-            driver->lent_high[vector] = end;
+        int64_t end = slice.offset + slice.length;
+        if (driver->lent_count[slice.vector]++ == 0 || end > driver->lent_high[slice.vector]) {
+            driver->lent_high[slice.vector] = end;
         }
     }
     return slot;
@@ -171,12 +175,12 @@ gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const in
                         "send: more than the declared %u copies are on their way", copies_max);
         return 0;
     }
-    uint32_t slot = gs_driver_request_open(
-        world,
-        &(request){.kind = REQUEST_SEND, .slice = data, .peer = to, .tag = tag, .copied = copy});
+    uint32_t slot = gs_driver_request_open(world, REQUEST_SEND, data, copy);
     if (slot == GS_NO_SLOT) {
         return 0;
     }
+    world->requests[slot].peer = to;
+    world->requests[slot].tag = tag;
     gs_message message = message_to(world, to, tag, data.length, meta);
     if (copy) {
         world->config.calls->send_copy(world->config.host, &message, data, slot);
@@ -226,14 +230,14 @@ gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64
         !gs_driver_may_use(world, "recv", into, true)) {
         return 0;
     }
-    uint32_t slot = gs_driver_request_open(
-        world,
-        &(request){
-            .kind = REQUEST_RECV, .slice = into, .cookie = cookie, .peer = from, .tag = tag});
+    uint32_t slot = gs_driver_request_open(world, REQUEST_RECV, into, false);
     if (slot == GS_NO_SLOT) {
         return 0;
     }
     request *posted = &world->requests[slot];
+    posted->cookie = cookie;
+    posted->peer = from;
+    posted->tag = tag;
     for (uint32_t i = 0; i < world->queued_count; i++) {
         gs_message message = world->queued[i];
         if (fits(from, tag, &message)) {
