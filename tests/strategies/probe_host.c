@@ -1,7 +1,6 @@
 #include "tests/strategies/probe_host.h"
 
-#include <criterion/criterion.h>
-
+#include "base/assert.h"
 #include "strategies/registry.h"
 #include "strategies/world.h"
 
@@ -28,7 +27,7 @@ static gs_plan go(gs_world *world, void *state, const gs_event *event)
 
 static void keep_slot(probe_host *host, uint32_t slot)
 {
-    cr_assert_lt(host->slot_count, PROBE_SLOTS_MAX);
+    GS_ASSERT(host->slot_count < PROBE_SLOTS_MAX);
     host->slots[host->slot_count++] = slot;
 }
 
@@ -193,7 +192,7 @@ void probe_host_make(probe_host *host, gs_peer self)
         .swap_state = true,
     };
     host->driver = gs_driver_create(&config, &host->arena);
-    cr_assert(host->driver != NULL);
+    GS_ASSERT(host->driver != NULL);
     gs_driver_start(host->driver, 0);
 }
 
@@ -219,7 +218,7 @@ void probe_host_units(probe_host *host, uint32_t count)
 void probe_host_backward(probe_host *host)
 {
     gs_plan plan = probe_host_step(host);
-    cr_assert(plan.go);
+    GS_ASSERT(plan.go);
     probe_host_units(host, host->job.unit_count);
     gs_driver_backward_done(host->driver, 0, 0.0);
 }
@@ -243,7 +242,7 @@ void probe_host_quiesce(probe_host *host)
 
 void probe_host_sent(probe_host *host)
 {
-    cr_assert_gt(host->slot_count, 0);
+    GS_ASSERT(host->slot_count > 0);
     uint32_t slot = host->slots[0];
     host->slot_count--;
     for (int i = 0; i < host->slot_count; i++) {

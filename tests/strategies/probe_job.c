@@ -1,6 +1,6 @@
-#include <criterion/criterion.h>
-
 #include "tests/strategies/probes.h"
+
+#include "base/assert.h"
 
 static const int64_t layers[] = {64 * 32, 32, 32 * 10, 10}; /* of an mlp 64-32-10 */
 
@@ -10,11 +10,11 @@ void probe_job_init_sized(probe_job *made, uint32_t ranks, const int64_t *unit_e
     gs_error err;
     gs_arena_init(&made->arena);
     gs_task_config config = gs_task_config_default();
-    cr_assert_eq(
-        gs_config_set_text(config.model->config_table, config.model_config, "hidden", "32", &err),
-        GS_OK, "%s", err.text);
-    cr_assert_eq(gs_task_create(&config, GS_TEST_SOURCE_DIR, 7, &made->arena, &made->task, &err),
-                 GS_OK, "%s", err.text);
+    gs_status status =
+        gs_config_set_text(config.model->config_table, config.model_config, "hidden", "32", &err);
+    GS_ASSERT(status == GS_OK);
+    status = gs_task_create(&config, GS_TEST_SOURCE_DIR, 7, &made->arena, &made->task, &err);
+    GS_ASSERT(status == GS_OK);
     made->count = gs_task_parameter_count(made->task);
     made->job = (gs_job){.ranks = ranks,
                          .servers = 1,
@@ -31,7 +31,7 @@ void probe_job_init_sized(probe_job *made, uint32_t ranks, const int64_t *unit_e
 void probe_job_init(probe_job *made, uint32_t ranks)
 {
     probe_job_init_sized(made, ranks, layers, sizeof layers / sizeof *layers);
-    cr_assert_eq((size_t)made->job.elements, made->count);
+    GS_ASSERT((size_t)made->job.elements == made->count);
 }
 
 void probe_job_fini(probe_job *made)
@@ -42,14 +42,14 @@ void probe_job_fini(probe_job *made)
 const gs_strategy_choice *probe_choose(probe_job *made, const gs_strategy *strategy)
 {
     gs_strategy_choice *choice = GS_TAKE(&made->arena, gs_strategy_choice, 1);
-    cr_assert(choice != NULL);
+    GS_ASSERT(choice != NULL);
     choice->strategy = strategy;
     choice->label = strategy->name;
     choice->params_json = "{}";
     choice->algorithm = "ring";
     if (strategy->config != NULL) {
         void *config = gs_arena_take(&made->arena, 1, strategy->config->struct_bytes);
-        cr_assert(config != NULL);
+        GS_ASSERT(config != NULL);
         gs_config_defaults(strategy->config, config);
         choice->config = config;
     }
