@@ -12,14 +12,21 @@
 
 enum { WORDS_MAX = 16, WORDS_BYTES = 4096 };
 
+static char folder[] = "/tmp/gs_fuzz_scenario_XXXXXX";
 static char file_name[64];
+
+static void remove_folder(void)
+{
+    (void)remove(file_name);
+    (void)remove(folder);
+}
 
 /* A folder of our own: relative names in the input open nothing else. */
 static void make_folder(void)
 {
-    char folder[] = "/tmp/gs_fuzz_scenario_XXXXXX";
     if (file_name[0] == '\0') {
         GS_ASSERT(mkdtemp(folder) != NULL);
+        GS_ASSERT(atexit(remove_folder) == 0);
         snprintf(file_name, sizeof file_name, "%s/fuzz.json", folder);
     }
 }
