@@ -23,7 +23,7 @@ Test(scenario, the_bundled_demo_reads_and_can_run)
     cr_expect_eq(scenario.cluster.nic.latency_ns, 30000);
     cr_expect_eq(scenario.cluster.intra.bandwidth_bps, INT64_C(1600000000000), "200 GB/s");
     cr_expect_eq(scenario.workload.profile->unit_count, 161u);
-    cr_expect_eq(scenario.workload.budget_steps, 150);
+    cr_expect_eq(scenario.workload.budget_steps, 100);
     cr_expect_eq(scenario.strategy_count, 4u);
     cr_expect_eq(scenario.note_count, 0u);
     cr_expect_eq(gs_scenario_runnable(&scenario, &err), GS_OK, "%s", err.text);

@@ -179,7 +179,7 @@ Test(scenario_errors, of_the_workload)
 {
     static const refusal cases[] = {
         {GS_EINVAL, "workload.budget.samples=1000",
-         "workload.budget: says both samples (1000) and steps (150); set one to 0"},
+         "workload.budget: says both samples (1000) and steps (100); set one to 0"},
         {GS_EINVAL, "workload.batch_per_rank=0",
          "workload.batch_per_rank" HERE "0 is out of range; allowed is a whole number, 1..1000000"},
         {GS_EINVAL, "workload.dtype=fp8",
