@@ -97,7 +97,7 @@ static int tell_plan(const gs_cli *cli, const gs_loaded *loaded)
 
 /* --- after them ------------------------------------------------------------------------------- */
 
-static int code_of(const gs_cli *cli, const gs_sim_batch *batch, const gs_sim_report *report)
+static int code_of(const gs_cli *cli, const gs_sim_report *report)
 {
     if (gs_interrupt_signal() != 0) {
         return GS_EXIT_INTERRUPTED + gs_interrupt_signal();
@@ -107,11 +107,11 @@ static int code_of(const gs_cli *cli, const gs_sim_batch *batch, const gs_sim_re
             return GS_EXIT_FAILED;
         }
     }
-    for (uint32_t i = 0; i < report->row_count * batch->seeds && cli->flags.strict; i++) {
-        if (batch->outcomes[i].result.outside_curve) {
+    for (uint32_t i = 0; i < report->row_count && cli->flags.strict; i++) {
+        if (report->rows[i].outside) {
             gs_complain("%s: sizes outside the measured curve; measure larger ones, or leave out "
                         "--strict",
-                        batch->scenario->name);
+                        report->scenario->name);
             return GS_EXIT_OUTSIDE;
         }
     }
@@ -132,7 +132,7 @@ static void put_text(const gs_cli *cli, const gs_loaded *loaded, const gs_sim_ba
         fputs(markdown ? "\n" : "", out);
         gs_table_print(&table, gs_cli_table_format(cli), cli->bold, out);
         fputs(markdown ? "\n" : "", out);
-        gs_sim_report_failures(report, out);
+        gs_sim_report_remarks(report, out);
         fprintf(out, "Reproduce: %s%s%s  (commit %s%s, config %016" PRIx64 ")%s\n",
                 markdown ? "`" : "", batch->command, markdown ? "`" : "", batch->environment.commit,
                 batch->environment.dirty ? " changed since" : "", loaded->scenario.config_hash,
@@ -171,7 +171,7 @@ static void tell_aside(const gs_cli *cli, const gs_loaded *loaded, const gs_sim_
             gs_complain("%" PRId64 " ranks instead of the scenario's, as %s says",
                         loaded->launcher.ranks, loaded->launcher.variable);
         }
-        gs_sim_report_failures(report, stderr);
+        gs_sim_report_remarks(report, stderr);
     }
 }
 
@@ -181,7 +181,7 @@ static int finish(const gs_cli *cli, gs_loaded *loaded, gs_sim_batch *batch, gs_
     gs_sim_report report;
     gs_error err = {0};
     gs_sim_report_make(batch->scenario, batch->seeds, batch->outcomes, &report);
-    int code = code_of(cli, batch, &report);
+    int code = code_of(cli, &report);
     gs_status stored = gs_sim_store(batch, &err);
     if (stored != GS_OK && code == GS_EXIT_OK) {
         code = GS_EXIT_FAILED;

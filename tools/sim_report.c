@@ -25,6 +25,7 @@ static void count_outcomes(gs_sim_row *row, const gs_outcome *outcomes)
         const gs_outcome *outcome = &outcomes[i];
         if (is_good(outcome)) {
             row->good++;
+            row->outside = row->outside || outcome->result.outside_curve;
         } else if (!outcome->started || outcome->status == GS_RUN_INTERRUPTED) {
             row->left_out++;
         } else {
@@ -99,7 +100,7 @@ void gs_sim_report_free(gs_sim_report *report)
     *report = (gs_sim_report){0};
 }
 
-void gs_sim_report_failures(const gs_sim_report *report, FILE *out)
+void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
 {
     for (uint32_t s = 0; s < report->row_count; s++) {
         const gs_sim_row *row = &report->rows[s];
@@ -110,6 +111,12 @@ void gs_sim_report_failures(const gs_sim_report *report, FILE *out)
         if (row->left_out > 0) {
             fprintf(out, "%s: %u of %u runs did not end and are not in the means\n", row->label,
                     row->left_out, row->runs);
+        }
+        if (row->outside) {
+            fprintf(out,
+                    "%s: outside the calibrated range: it sends sizes that its curve has not "
+                    "measured, their times are extrapolated\n",
+                    row->label);
         }
     }
 }

@@ -22,6 +22,7 @@ typedef struct gs_sim_row {
     gs_ratio vs_first;
     double target_ns; /* median over the good runs; NAN: most have not reached it */
     uint32_t reached;
+    bool outside; /* of the measured sizes of its curve, in at least one run */
 } gs_sim_row;
 
 typedef struct gs_sim_report {
@@ -37,8 +38,8 @@ void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_ou
 void gs_sim_report_free(gs_sim_report *report);
 
 void gs_sim_report_table(const gs_sim_report *report, gs_table *table);
-/* Lines about runs that are not in the means. */
-void gs_sim_report_failures(const gs_sim_report *report, FILE *out);
+/* Lines about runs that are not in the means, and about means that are extrapolated. */
+void gs_sim_report_remarks(const gs_sim_report *report, FILE *out);
 /* The answer: who is fastest, by how much, how sure. Owner: caller, free(). */
 char *gs_sim_report_answer(const gs_sim_report *report);
 

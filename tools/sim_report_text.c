@@ -216,6 +216,34 @@ static char *compare(const gs_sim_row *other, const gs_sim_row *best, bool *out_
     return text;
 }
 
+/* What the fastest one learns meanwhile: " Its final accuracy is ..., ..." */
+static char *learning_text(const gs_sim_report *report, const gs_sim_row *row)
+{
+    const gs_workload *workload = &report->scenario->workload;
+    char time[GS_UNIT_TEXT_BYTES];
+    if (!workload->real_gradients) {
+        return gs_text(" Step time is not accuracy: set workload.real_gradients.");
+    }
+    char *accuracy = row->accuracy.count > 1
+                         ? gs_text("%.4f +- %.4f", row->accuracy.mean, row->accuracy.sd)
+                         : gs_text("%.4f", row->accuracy.mean);
+    char *target = NULL;
+    if (workload->target_accuracy <= 0.0) {
+        target = gs_text("%s", "");
+    } else if (isfinite(row->target_ns)) {
+        target = gs_text(
+            "; it reached %g after %s (median, %u of %u runs)", workload->target_accuracy,
+            gs_format_duration((gs_time_ns)llround(row->target_ns), time), row->reached, row->good);
+    } else {
+        target = gs_text("; it reached %g in %u of %u runs", workload->target_accuracy,
+                         row->reached, row->good);
+    }
+    char *text = gs_text(" Its final accuracy is %s%s.", accuracy, target);
+    free(accuracy);
+    free(target);
+    return text;
+}
+
 char *gs_sim_report_answer(const gs_sim_report *report)
 {
     uint32_t best = shortest(report, report->row_count);
@@ -223,20 +251,22 @@ char *gs_sim_report_answer(const gs_sim_report *report)
     if (best == report->row_count) {
         return gs_text("No run ended well: there is nothing to compare.");
     }
-    if (next == report->row_count) {
-        return answer_alone(&report->rows[best]);
-    }
     bool tie = false;
-    char *text = compare(&report->rows[next], &report->rows[best], &tie);
-    if (!tie && best != 0 && next != 0 && isfinite(report->rows[0].step.mean)) {
+    char *text = NULL;
+    if (next == report->row_count) {
+        text = answer_alone(&report->rows[best]);
+    } else {
+        text = compare(&report->rows[next], &report->rows[best], &tie);
+    }
+    if (next != report->row_count && !tie && best != 0 && next != 0 &&
+        isfinite(report->rows[0].step.mean)) {
         /* The first of the scenario is what people compare with. */
         free(text);
         text = compare(&report->rows[0], &report->rows[best], &tie);
     }
-    char *whole = gs_text("%s%s", text,
-                          report->scenario->workload.real_gradients
-                              ? ""
-                              : " Step time is not accuracy: set workload.real_gradients.");
+    char *learning = learning_text(report, &report->rows[best]);
+    char *whole = gs_text("%s%s", text, learning);
     free(text);
+    free(learning);
     return whole;
 }
