@@ -19,6 +19,11 @@ __extension__ typedef __int128 wide;
 
 static size_t float_index(const gs_vectors *vectors, int64_t element)
 {
+    /* 64 bits hold the product but for huge jobs, and divide five times faster than 128. */
+    int64_t product;
+    if (!__builtin_mul_overflow(element, (int64_t)vectors->count, &product)) {
+        return (size_t)(product / vectors->elements);
+    }
     return (size_t)((wide)element * (wide)vectors->count / vectors->elements);
 }
 
