@@ -34,8 +34,8 @@ static void add_libraries(gs_page *page)
     add(page, "zlib", "zlib", zlibVersion());
     snprintf(text, sizeof text, "%s; 1 thread a product", gs_blas_kernel());
     add(page, "blas", "BLAS", text);
-    add(page, "cuda_headers", "CUDA headers", GS_FOUND_CUDA);
-    add(page, "nccl_headers", "NCCL headers", GS_FOUND_NCCL);
+    add(page, "cuda_toolkit", "CUDA toolkit", gs_version_cuda_toolkit());
+    add(page, "nccl", "NCCL", gs_version_nccl());
 }
 
 static void add_threads(gs_page *page)

@@ -32,6 +32,16 @@ const char *gs_version_compiler(void)
     return COMPILER;
 }
 
+const char *gs_version_cuda_toolkit(void)
+{
+    return GS_HAVE_CUDA_TOOLKIT ? GS_CUDA_TOOLKIT : "not found when this was built";
+}
+
+const char *gs_version_nccl(void)
+{
+    return GS_HAVE_NCCL ? GS_NCCL : "not found when this was built";
+}
+
 gs_tool_facts gs_version_facts(void)
 {
     return (gs_tool_facts){

@@ -9,6 +9,9 @@ const char *gs_version_line(void);
 const char *gs_version_number(void);
 const char *gs_version_date(void); /* of the commit, "2026-11-29", or "" */
 const char *gs_version_compiler(void);
+/* Version and place on the machine that built the program, or that there was none. */
+const char *gs_version_cuda_toolkit(void);
+const char *gs_version_nccl(void);
 /* For gs_environment_collect; the runner comes from the caller. */
 gs_tool_facts gs_version_facts(void);
 
