@@ -76,8 +76,10 @@ static int write_all(const gs_output *output)
 
 int gs_output_close(gs_output *output)
 {
-    int closed = fclose(output->text);
-    gs_need(closed == 0 ? output->buffer : NULL);
+    /* The one place that notices a print into memory that failed. */
+    int failed = ferror(output->text);
+    failed = fclose(output->text) != 0 || failed != 0;
+    gs_need(failed == 0 ? output->buffer : NULL);
     int code = output->bytes == 0 && output->file == NULL ? GS_EXIT_OK : write_all(output);
     free(output->buffer);
     *output = (gs_output){0};

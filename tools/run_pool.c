@@ -86,7 +86,7 @@ static void tell_parent(void *context, double share)
 static _Noreturn void run_child(const pool *all, uint32_t run, int fd)
 {
     gs_interrupt_follow();
-    child self = {.fd = fd};
+    child self = {.fd = fd, .told = -1.0}; /* says at once that it runs */
     gs_run_plan plan = plan_of(all);
     plan.progress = tell_parent;
     plan.context = &self;
