@@ -163,6 +163,34 @@ static int complain_verb(const char *name)
     return GS_EXIT_USAGE;
 }
 
+static int check_first_word(const gs_cli *cli)
+{
+    const gs_verb *verb = gs_verb_at(cli->verb);
+    const char *const *allowed = gs_verb_first_words(cli->verb);
+    if (allowed == NULL || cli->word_count == 0) {
+        return GS_EXIT_OK;
+    }
+    size_t count = 0;
+    for (; allowed[count] != NULL; count++) {
+        if (strcmp(allowed[count], cli->words[0]) == 0) {
+            return GS_EXIT_OK;
+        }
+    }
+    const char *near = gs_nearest_name(cli->words[0], allowed, count);
+    if (near != NULL) {
+        gs_complain("%s: unknown word %s; did you mean %s?", verb->name, cli->words[0], near);
+    } else {
+        char list[256] = "";
+        for (size_t i = 0; i < count; i++) {
+            size_t used = strlen(list);
+            snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", allowed[i]);
+        }
+        gs_complain("%s: unknown word \"%s\"; allowed is one of %s", verb->name, cli->words[0],
+                    list);
+    }
+    return GS_EXIT_USAGE;
+}
+
 static int check_flags(const gs_cli *cli)
 {
     const gs_verb *verb = gs_verb_at(cli->verb);
@@ -181,23 +209,7 @@ static int check_flags(const gs_cli *cli)
         gs_complain("--quiet and --verbose exclude each other; choose one");
         return GS_EXIT_USAGE;
     }
-    const char *const *allowed = gs_verb_first_words(cli->verb);
-    if (allowed == NULL || cli->word_count == 0) {
-        return GS_EXIT_OK;
-    }
-    size_t count = 0;
-    for (; allowed[count] != NULL; count++) {
-        if (strcmp(allowed[count], cli->words[0]) == 0) {
-            return GS_EXIT_OK;
-        }
-    }
-    const char *near = gs_nearest_name(cli->words[0], allowed, count);
-    if (near != NULL) {
-        gs_complain("%s: unknown word %s; did you mean %s?", verb->name, cli->words[0], near);
-    } else {
-        gs_complain("%s: unknown word %s; allowed is %s", verb->name, cli->words[0], verb->words);
-    }
-    return GS_EXIT_USAGE;
+    return check_first_word(cli);
 }
 
 /* Decides about colour and messages; sets what is process-wide. */

@@ -21,14 +21,14 @@ enum {
 static const gs_field fields[GS_FLAG_COUNT] = {
 #define GS_FLAG(m, text_name, letter, field_kind, text, low, high, names, v, e, verbs, c,          \
                 text_help)                                                                         \
-    [GS_FLAG_##m] = {.name = text_name,                                                            \
+    [GS_FLAG_##m] = {.name = (text_name),                                                          \
                      .kind = GS_FIELD_##field_kind,                                                \
                      GS_FIELD_AT(gs_flags, m),                                                     \
-                     .default_text = text,                                                         \
-                     .minimum = low,                                                               \
-                     .maximum = high,                                                              \
-                     .choices = names,                                                             \
-                     .help = text_help},
+                     .default_text = (text),                                                       \
+                     .minimum = (low),                                                             \
+                     .maximum = (high),                                                            \
+                     .choices = (names),                                                           \
+                     .help = (text_help)},
 #define GS_FLAG_LIST(...)
 #include "tools/flags.def"
 #undef GS_FLAG

@@ -5,12 +5,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Whether file, or the folder it would be made in, takes writing: better said before a long run. */
 static int check_writable(const char *file)
 {
+    struct stat facts;
     int failed = access(file, W_OK);
+    if (failed == 0 && stat(file, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+        failed = -1;
+        errno = EISDIR;
+    }
     if (failed != 0 && errno == ENOENT) {
         char *folder = gs_text("%s", file);
         char *slash = strrchr(folder, '/');
