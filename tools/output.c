@@ -58,26 +58,31 @@ static int fail(const char *name, int reason)
     return GS_EXIT_FAILED;
 }
 
-static int write_all(const gs_output *output)
+/* 0, or the errno of what went wrong. */
+static int put(const gs_output *output, FILE *to)
 {
-    const char *name = output->file == NULL ? "standard output" : output->file;
-    FILE *to = output->file == NULL ? stdout : fopen(output->file, "wb");
-    if (to == NULL) {
-        return fail(name, errno);
-    }
     errno = 0;
     size_t written = fwrite(output->buffer, 1, output->bytes, to);
     int flushed = fflush(to);
-    int reason = errno;
-    int closed = 0;
-    if (output->file != NULL) {
-        closed = fclose(to);
-        reason = reason == 0 ? errno : reason;
+    return written == output->bytes && flushed == 0 ? 0 : errno != 0 ? errno : EIO;
+}
+
+static int write_all(const gs_output *output)
+{
+    int reason = 0;
+    if (output->file == NULL) {
+        reason = put(output, stdout);
+        return reason == 0 ? GS_EXIT_OK : fail("standard output", reason);
     }
-    if (written != output->bytes || flushed != 0 || closed != 0) {
-        return fail(name, reason);
+    FILE *to = fopen(output->file, "wb");
+    if (to == NULL) {
+        return fail(output->file, errno);
     }
-    return GS_EXIT_OK;
+    reason = put(output, to);
+    if (fclose(to) != 0 && reason == 0) {
+        reason = errno;
+    }
+    return reason == 0 ? GS_EXIT_OK : fail(output->file, reason);
 }
 
 int gs_output_close(gs_output *output)
