@@ -37,6 +37,8 @@ Test(sim_curve, an_op_takes_the_measured_time_from_the_last_start)
     cr_assert_eq(result.status, GS_OK, "%s", result.error.text);
     cr_assert_float_eq((double)result.facts.end_ns, 3.3e6, 20);
     cr_assert_not(result.outside_curve);
+    /* 4 ranks, each on its own nic, send 2 * 3/4 of 1.5 MB. */
+    cr_assert_eq(result.facts.nic_bytes_sent, 4 * INT64_C(2250000));
     gs_step_row row = gs_record_step_at(record, 0);
     cr_assert_float_eq((double)row.exposed_comm_ns, 1.3e6, 5);
     cr_assert_float_eq((double)row.compute_ns, 2e6, 5);
