@@ -4,7 +4,8 @@
 #
 # A thing is missing when its probe fails, not when a package is absent: where everything is there,
 # however it came, nothing is installed and no network is used. Columns: set, Debian package, probe,
-# purpose. Probes: command:NAME, header:NAME, pkg:NAME (pkg-config).
+# purpose. The set oracle is what other programs must agree about; tests skip, aloud, where one is
+# missing. Probes: command:NAME, header:NAME, pkg:NAME (pkg-config).
 packages_table() {
     cat <<'END'
 build  gcc               command:gcc                 compiles
@@ -24,7 +25,14 @@ build  libxxhash-dev     header:xxhash.h             hashes results
 test   libcriterion-dev  pkg:criterion               runs the tests
 test   clang-format      command:clang-format        the format gate (version 14)
 test   shellcheck        command:shellcheck          checks the scripts
+test   jq                command:jq                  reads the program's JSON in tests
+test   sqlite3           command:sqlite3             reads the program's database in tests
+test   procps            command:pgrep               finds a test's processes
+test   diffutils         command:cmp                 compares a test's files
 oracle clang             command:clang               a second compiler must give the same bits
+oracle mandoc            command:mandoc              reads the manual page
+oracle zsh               command:zsh                 runs the completion for zsh
+oracle fish              command:fish                runs the completion for fish
 END
 }
 
