@@ -126,7 +126,7 @@ Test(sim, input_that_is_too_slow_is_seen_as_input)
     gs_sim_result result = run_with(&job, (gs_sim_config){.record = record});
     gs_step_row total = gs_record_rank_total(record, 0);
     cr_assert_float_eq((double)result.facts.end_ns / 50.0, 5e6, 0.2e6);
-    cr_assert(total.input_ns > 3.5e6 * 50, "%lld", (long long)total.input_ns);
+    cr_assert((double)total.input_ns > 3.5e6 * 50, "%lld", (long long)total.input_ns);
     gs_record_destroy(record);
     small_job_fini(&job);
 }
