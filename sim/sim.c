@@ -114,7 +114,8 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
         .strategy_config = sim->config.strategy->config,
         .job = &sim->job,
         .layout = &sim->layout,
-        .all_reduce = gs_collective_find(sim->layout.all_reduce),
+        .all_reduce = sim->layout.communicators > 0 ? gs_collective_find(sim->layout.all_reduce)
+                                                    : NULL,
         .buckets = buckets,
         .calls = &sim->host_calls,
         .host = sim,
@@ -165,9 +166,7 @@ static gs_status seal_net(gs_sim *sim, gs_error *err)
 
 static gs_status use_curve(gs_sim *sim, gs_error *err)
 {
-    const gs_cluster *cluster = &sim->scenario->cluster;
-    const gs_link *link = sim->scenario->nodes > 1 ? &cluster->nic : &cluster->intra;
-    sim->curve = link->curve;
+    sim->curve = gs_scenario_outer_link(sim->scenario)->curve;
     size_t slots = (size_t)sim->layout.communicators * sim->job.ranks;
     sim->native_slots = GS_TAKE(&sim->arena, uint32_t, slots);
     sim->native_slices = GS_TAKE(&sim->arena, gs_slice, slots);

@@ -149,15 +149,15 @@ static const char *dtype_of(const gs_scenario *scenario)
 
 char *gs_scenario_headline(const gs_scenario *scenario)
 {
-    const gs_link *nic = &scenario->cluster.nic;
+    const gs_link *outer = gs_scenario_outer_link(scenario);
     char rate[GS_UNIT_TEXT_BYTES];
     char bytes[GS_UNIT_TEXT_BYTES];
     char *nodes = nodes_text(&scenario->cluster);
     char *link =
-        nic->curve != NULL
-            ? gs_text("measured curve %s", nic->curve_file)
-            : gs_text("%s %s, efficiency %.3g: assumed", gs_link_class_names[nic->class_index],
-                      gs_format_rate(nic->bandwidth_bps, rate), nic->efficiency);
+        outer->curve != NULL
+            ? gs_text("measured curve %s", outer->curve_file)
+            : gs_text("%s %s, efficiency %.3g: assumed", gs_link_class_names[outer->class_index],
+                      gs_format_rate(outer->bandwidth_bps, rate), outer->efficiency);
     char *seeds =
         scenario->seeds == 1
             ? gs_text("seed %llu", (unsigned long long)scenario->seed)

@@ -66,8 +66,12 @@ static void make_row(gs_sim_row *row, const gs_outcome *outcomes)
 {
     double *values = gs_need(calloc(row->runs + 1, sizeof *values));
     count_outcomes(row, outcomes);
-    row->step_ns = gs_need(calloc(row->runs + 1, sizeof *row->step_ns));
-    row->step = gather(row, outcomes, "step_mean_ns", row->step_ns);
+    row->sample_ns = gs_need(calloc(row->runs + 1, sizeof *row->sample_ns));
+    row->rate = gather(row, outcomes, "samples_per_s", row->sample_ns);
+    for (uint32_t i = 0; i < row->runs; i++) {
+        row->sample_ns[i] = 1e9 / row->sample_ns[i];
+    }
+    row->step = gather(row, outcomes, "step_mean_ns", values);
     row->p95 = gather(row, outcomes, "step_p95_ns", values);
     row->exposed = gather(row, outcomes, "exposed_comm_ns", values);
     row->wait = gather(row, outcomes, "wait_ns", values);
@@ -87,14 +91,14 @@ void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_ou
         row->label = scenario->strategies[s].label;
         row->runs = seeds;
         make_row(row, &outcomes[(size_t)s * seeds]);
-        row->vs_first = gs_ratio_of(out->rows[0].step_ns, row->step_ns, seeds);
+        row->vs_first = gs_ratio_of(out->rows[0].sample_ns, row->sample_ns, seeds);
     }
 }
 
 void gs_sim_report_free(gs_sim_report *report)
 {
     for (uint32_t s = 0; s < report->row_count; s++) {
-        free(report->rows[s].step_ns);
+        free(report->rows[s].sample_ns);
     }
     free(report->rows);
     *report = (gs_sim_report){0};

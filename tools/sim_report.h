@@ -17,8 +17,10 @@ typedef struct gs_sim_row {
     uint32_t failed;   /* any other bad end */
     uint32_t left_out; /* interrupted or not started */
     const char *error; /* of the first bad run, or NULL */
-    double *step_ns;   /* [runs], by seed; NAN where the run is not good */
-    gs_spread step, p95, exposed, wait, wire, accuracy;
+    /* [runs], by seed: time per sample, all ranks together; NAN where the run is not good. What
+     * strategies are compared by: a step of one may take more samples than a step of another. */
+    double *sample_ns;
+    gs_spread step, p95, exposed, wait, wire, rate, accuracy;
     gs_ratio vs_first;
     double target_ns; /* median over the good runs; NAN: most have not reached it */
     uint32_t reached;

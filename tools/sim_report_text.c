@@ -56,6 +56,16 @@ static void add_wire(gs_table *table, const gs_sim_row *row)
     gs_table_add(table, shown, exact_text(row->wire.mean, exact));
 }
 
+static void add_rate(gs_table *table, double value)
+{
+    char shown[GS_UNIT_TEXT_BYTES] = "-";
+    char exact[GS_UNIT_TEXT_BYTES];
+    if (isfinite(value)) {
+        snprintf(shown, sizeof shown, value < 1000.0 ? "%.3g" : "%.0f", value);
+    }
+    gs_table_add(table, shown, exact_text(value, exact));
+}
+
 /* "1.38x faster [1.35, 1.41]": the larger number first, so that it reads as it is meant. */
 static void add_ratio(gs_table *table, const gs_ratio *ratio, bool is_first)
 {
@@ -108,6 +118,7 @@ static void add_columns(gs_table *table, bool learns, bool has_target)
         {"exposed comm", "exposed_comm_ns", true},
         {"wait", "wait_ns", true},
         {"wire/step/NIC", "wire_bytes_per_step", true},
+        {"samples/s", "samples_per_s", true},
         {"vs first", "faster_than_first_ratio", false},
         {NULL, "faster_than_first_low", true},
         {NULL, "faster_than_first_high", true},
@@ -141,6 +152,7 @@ void gs_sim_report_table(const gs_sim_report *report, gs_table *table)
         add_exposed(table, row);
         add_time(table, row->wait.mean);
         add_wire(table, row);
+        add_rate(table, row->rate.mean);
         add_ratio(table, &row->vs_first, s == 0);
         if (learns) {
             add_learning(table, row, has_target);
@@ -150,14 +162,14 @@ void gs_sim_report_table(const gs_sim_report *report, gs_table *table)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-/* Index of the row with the shortest mean step, leaving one out; row_count: none. */
-static uint32_t shortest(const gs_sim_report *report, uint32_t without)
+/* Index of the row with the most samples per second, leaving one out; row_count: none. */
+static uint32_t fastest(const gs_sim_report *report, uint32_t without)
 {
     uint32_t best = report->row_count;
     for (uint32_t s = 0; s < report->row_count; s++) {
-        double mean = report->rows[s].step.mean;
+        double mean = report->rows[s].rate.mean;
         if (s != without && isfinite(mean) &&
-            (best == report->row_count || mean < report->rows[best].step.mean)) {
+            (best == report->row_count || mean > report->rows[best].rate.mean)) {
             best = s;
         }
     }
@@ -200,20 +212,41 @@ static char *sure_text(const gs_ratio *ratio)
 /* Sentence about `best` against `other`. */
 static char *compare(const gs_sim_row *other, const gs_sim_row *best, bool *out_tie)
 {
-    gs_ratio ratio = gs_ratio_of(other->step_ns, best->step_ns, best->runs);
+    gs_ratio ratio = gs_ratio_of(other->sample_ns, best->sample_ns, best->runs);
     *out_tie = isfinite(ratio.value) && gs_ratio_is_tie(&ratio);
     if (!isfinite(ratio.value)) {
-        return gs_text("%s has the shortest steps; %s has no seed in common with it.", best->label,
-                       other->label);
+        return gs_text("%s trains the most samples per second; %s has no seed in common with it.",
+                       best->label, other->label);
     }
     char *sure = sure_text(&ratio);
-    char *text = *out_tie ? gs_text("%s and %s tie on step time (ratio %.2f; %s): prefer the "
-                                    "simpler one.",
-                                    best->label, other->label, ratio.value, sure)
-                          : gs_text("%s has %.2fx shorter steps than %s (%s).", best->label,
-                                    ratio.value, other->label, sure);
+    char *text = *out_tie
+                     ? gs_text("%s and %s tie on samples per second (ratio %.2f; %s): prefer the "
+                               "simpler one.",
+                               best->label, other->label, ratio.value, sure)
+                     : gs_text("%s trains %.2fx as many samples per second as %s (%s).",
+                               best->label, ratio.value, other->label, sure);
     free(sure);
     return text;
+}
+
+/* Who reaches the target first, where that is not the fastest one: " allreduce is first there,
+ * ...". */
+static char *first_there_text(const gs_sim_report *report, const gs_sim_row *fastest_row)
+{
+    const gs_sim_row *first = NULL;
+    for (uint32_t s = 0; s < report->row_count; s++) {
+        const gs_sim_row *row = &report->rows[s];
+        if (isfinite(row->target_ns) && (first == NULL || row->target_ns < first->target_ns)) {
+            first = row;
+        }
+    }
+    char time[GS_UNIT_TEXT_BYTES];
+    if (first == NULL || first == fastest_row) {
+        return gs_text("%s", "");
+    }
+    return gs_text(" %s is first there, after %s (median, %u of %u runs).", first->label,
+                   gs_format_duration((gs_time_ns)llround(first->target_ns), time), first->reached,
+                   first->good);
 }
 
 /* What the fastest one learns meanwhile: " Its final accuracy is ..., ..." */
@@ -222,7 +255,7 @@ static char *learning_text(const gs_sim_report *report, const gs_sim_row *row)
     const gs_workload *workload = &report->scenario->workload;
     char time[GS_UNIT_TEXT_BYTES];
     if (!workload->real_gradients) {
-        return gs_text(" Step time is not accuracy: set workload.real_gradients.");
+        return gs_text(" Speed is not accuracy: set workload.real_gradients.");
     }
     char *accuracy = row->accuracy.count > 1
                          ? gs_text("%.4f +- %.4f", row->accuracy.mean, row->accuracy.sd)
@@ -238,16 +271,18 @@ static char *learning_text(const gs_sim_report *report, const gs_sim_row *row)
         target = gs_text("; it reached %g in %u of %u runs", workload->target_accuracy,
                          row->reached, row->good);
     }
-    char *text = gs_text(" Its final accuracy is %s%s.", accuracy, target);
+    char *first_there = first_there_text(report, row);
+    char *text = gs_text(" Its final accuracy is %s%s.%s", accuracy, target, first_there);
     free(accuracy);
     free(target);
+    free(first_there);
     return text;
 }
 
 char *gs_sim_report_answer(const gs_sim_report *report)
 {
-    uint32_t best = shortest(report, report->row_count);
-    uint32_t next = shortest(report, best);
+    uint32_t best = fastest(report, report->row_count);
+    uint32_t next = fastest(report, best);
     if (best == report->row_count) {
         return gs_text("No run ended well: there is nothing to compare.");
     }

@@ -178,4 +178,7 @@ GS_MUST_USE gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *are
 uint32_t gs_scenario_node_of(const gs_scenario *scenario, uint32_t rank);
 const gs_node_group *gs_scenario_group_of(const gs_scenario *scenario, uint32_t rank);
 
+/* The link that the farthest ranks meet on: nic, or intra where one node holds them all. */
+const gs_link *gs_scenario_outer_link(const gs_scenario *scenario);
+
 #endif
