@@ -114,8 +114,8 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
         .strategy_config = sim->config.strategy->config,
         .job = &sim->job,
         .layout = &sim->layout,
-        .all_reduce = sim->layout.communicators > 0 ? gs_collective_find(sim->layout.all_reduce)
-                                                    : NULL,
+        .all_reduce =
+            sim->layout.communicators > 0 ? gs_collective_find(sim->layout.all_reduce) : NULL,
         .buckets = buckets,
         .calls = &sim->host_calls,
         .host = sim,
