@@ -34,11 +34,8 @@ static size_t gather_overrides(const gs_cli *cli, gs_arena *arena, const char **
 /* What the input lacks: for people, or with --strict a reason to stop. */
 static int tell_notes(const gs_cli *cli, const gs_scenario *scenario)
 {
-    const gs_profile *profile = scenario->workload.profile;
-    uint32_t total = scenario->note_count + profile->note_count;
-    for (uint32_t i = 0; i < total; i++) {
-        const char *note = i < scenario->note_count ? scenario->notes[i]
-                                                    : profile->notes[i - scenario->note_count];
+    for (uint32_t i = 0; i < scenario->note_count; i++) {
+        const char *note = scenario->notes[i];
         if (cli->flags.strict) {
             gs_complain("%s: %s; --strict makes notes errors", scenario->name, note);
             return GS_EXIT_USAGE;
