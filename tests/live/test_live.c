@@ -169,6 +169,55 @@ Test(live, a_message_that_comes_after_the_end_is_never_lost_in_silence)
     expect_end(GS_ECONTRACT, "came after this entity had drained");
 }
 
+/* A worker that begins its next step on the server's reply alone. Its state: does it wait? The
+ * server is probe_asp's. */
+static gs_plan hasty_step(gs_world *world, void *state, const gs_event *event)
+{
+    (void)world, (void)event;
+    return (gs_plan){.go = !*(bool *)state, .at = GS_PARAM, .micro_steps = 1};
+}
+
+static void hasty_backward(gs_world *world, void *state, const gs_event *event)
+{
+    (void)event;
+    *(bool *)state = true;
+    gs_recv(world, (gs_peer){GS_SERVER, 0}, 1, probe_whole(world, GS_PARAM), 0);
+    gs_send(world, (gs_peer){GS_SERVER, 0}, 0, probe_whole(world, GS_GRAD), NULL, 0);
+}
+
+static void hasty_op_done(gs_world *world, void *state, const gs_event *event)
+{
+    if (gs_self(world).role == GS_SERVER) {
+        probe_asp.op_done(world, state, event);
+    }
+}
+
+static void hasty_message(gs_world *world, void *state, const gs_event *event)
+{
+    if (gs_self(world).role == GS_SERVER) {
+        probe_asp.message(world, state, event);
+        return;
+    }
+    *(bool *)state = false;
+    gs_release(world);
+}
+
+/* The reply can overtake the completion of the send that caused it; where completions are prompt
+ * nobody sees it. */
+Test(live, late_completions_find_a_worker_that_does_not_wait_for_its_send)
+{
+    gs_strategy strategy = probe_asp;
+    strategy.step_begin = hasty_step;
+    strategy.backward_done = hasty_backward;
+    strategy.op_done = hasty_op_done;
+    strategy.message = hasty_message;
+    prepare(&strategy);
+    config.budget_steps = 50;
+    config.delay = GS_DELAY_LATE;
+    config.delay_ns = 2 * GS_NS_PER_MS;
+    expect_end(GS_ECONTRACT, "step_begin: GRAD is still lent to a request");
+}
+
 /* ---------------------------------------------------------------- sizes and modes */
 
 static const int64_t large[] = {700001, 299, 1000003, 50};
