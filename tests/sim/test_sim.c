@@ -300,7 +300,7 @@ static gs_status odd_layout(const void *config, const gs_job *job, gs_layout *ou
     (void)err;
     *out = (gs_layout){.state_bytes = {sizeof(odd_state)},
                        .outstanding_max = {4},
-                       .communicators = 1,
+                       .communicators = 2,
                        .ordered = true,
                        .all_reduce = "ring",
                        .buckets = {1 << 20, 1 << 20},
@@ -346,6 +346,16 @@ static void another_label(gs_world *world, void *state, const gs_event *event)
     (void)gs_all_reduce(world, 0, (gs_slice){GS_GRAD, 0, 100}, gs_self(world).index == 1 ? 8 : 7);
 }
 
+/* Two communicators; worker 3 takes them the other way round. */
+static void another_order(gs_world *world, void *state, const gs_event *event)
+{
+    (void)state;
+    (void)event;
+    uint32_t first = gs_self(world).index == 3 ? 1 : 0;
+    (void)gs_all_reduce(world, first, (gs_slice){GS_GRAD, 0, 100}, 7);
+    (void)gs_all_reduce(world, 1 - first, (gs_slice){GS_GRAD, 100, 100}, 7);
+}
+
 static gs_sim_result run_odd(void (*at_the_end)(gs_world *, void *, const gs_event *))
 {
     gs_strategy odd = {.struct_bytes = sizeof(gs_strategy),
@@ -386,6 +396,16 @@ Test(sim, ranks_that_ask_for_different_ops_are_named)
                      "worker 1, step 0: all_reduce 0 of communicator 0 has label 8 and 100 "
                      "elements, that of worker 0 label 7 and 100; all ranks must issue the same "
                      "collectives in the same order");
+}
+
+Test(sim, an_order_over_communicators_that_was_promised_is_checked)
+{
+    gs_sim_result result = run_odd(another_order);
+    cr_assert_eq(result.status, GS_EMISMATCH);
+    cr_assert_str_eq(result.error.text,
+                     "worker 3, step 0: its collective 0 goes to communicator 1, that of worker 0 "
+                     "to communicator 0; a strategy that declares one order over all communicators "
+                     "must keep it on every rank");
 }
 
 Test(sim, an_interrupted_run_says_so)
