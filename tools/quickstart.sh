@@ -1,7 +1,7 @@
 #!/bin/sh
 # From a fresh checkout to a first result: installs what is missing (Debian packages, said by name),
-# builds into build/release and simulates the bundled scenario. Changes nothing else; run it again
-# at will.
+# builds into build/release and simulates the bundled scenario, whose results are kept in the user's
+# database as those of every run. Run it again at will.
 set -eu
 cd "$(dirname -- "$0")/.."
 . tools/packages.sh
