@@ -11,7 +11,7 @@
 #include "live/live_net.h"
 #include "models/task.h"
 #include "traces/recording.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 typedef struct gs_live gs_live;
 

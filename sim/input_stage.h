@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 typedef struct gs_input_loader gs_input_loader;
 

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 /* A law with its parameters worked out. */
 typedef struct gs_noise_sampler {

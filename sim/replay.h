@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "models/task.h"
 #include "traces/recording.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "traces/record.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 typedef struct gs_sim gs_sim;
 

@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "strategies/strategy.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 enum { GS_TOPOLOGY_ROUTE_MAX = 2 };
 

@@ -85,8 +85,8 @@ typedef struct gs_layout {
 typedef struct gs_plan {
     bool go;     /* false: hold; the host asks again after gs_release */
     uint32_t at; /* the vector at which the gradient is taken; pinned until backward_done */
-    uint32_t micro_steps; /* forward and backward passes: GRAD becomes their mean, and buckets become
-                             ready in the last */
+    uint32_t micro_steps; /* forward and backward passes: GRAD becomes their mean, and buckets
+                             become ready in the last */
 } gs_plan;
 
 /* What happened. By pointer, valid during the hook; members that a hook does not name are 0. */

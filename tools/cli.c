@@ -7,7 +7,7 @@
 #include "tools/message.h"
 #include "tools/verbs.h"
 #include "tools/version.h"
-#include "traces/store.h"
+#include "traces/store/store.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "tools/scenario_list.h"
 #include "tools/verbs.h"
 #include "tools/version.h"
-#include "traces/store.h"
+#include "traces/store/store.h"
 
 #include <gsl/gsl_version.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "tools/page.h"
 #include "tools/scenario_list.h"
 #include "tools/verbs.h"
-#include "traces/importer.h"
+#include "traces/importers/importer.h"
 #include "traces/record.h"
 
 #include <string.h>

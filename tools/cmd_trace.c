@@ -4,9 +4,9 @@
 #include "tools/page.h"
 #include "tools/trace_page.h"
 #include "tools/verbs.h"
-#include "traces/importer.h"
-#include "traces/profile_json.h"
-#include "traces/trace_stat.h"
+#include "traces/importers/importer.h"
+#include "traces/importers/profile_json.h"
+#include "traces/importers/trace_stat.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "sim/sim.h"
 #include "traces/environment.h"
 #include "traces/record.h"
-#include "traces/store.h"
+#include "traces/store/store.h"
 
 typedef struct gs_outcome {
     bool started; /* false: an interrupt came first, nothing else is set */

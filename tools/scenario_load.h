@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "tools/cli.h"
 #include "tools/launcher.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 typedef struct gs_loaded {
     gs_arena arena;

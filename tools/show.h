@@ -5,7 +5,7 @@
 #include "models/model.h"
 #include "strategies/registry.h"
 #include "tools/page.h"
-#include "traces/importer.h"
+#include "traces/importers/importer.h"
 
 /* A table of parameters: name, default, what is allowed, help. */
 void gs_show_parameters(gs_page *page, const gs_field_table *table);

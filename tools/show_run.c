@@ -1,7 +1,7 @@
 /* show RUN: a stored run, its place and its metrics. */
 #include "tools/message.h"
 #include "tools/show.h"
-#include "traces/store.h"
+#include "traces/store/store.h"
 
 #include <inttypes.h>
 #include <math.h>

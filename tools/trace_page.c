@@ -1,7 +1,7 @@
 #include "tools/trace_page.h"
 
 #include "tools/message.h"
-#include "traces/trace_stat.h"
+#include "traces/importers/trace_stat.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define GS_TOOLS_TRACE_PAGE_H
 
 #include "tools/page.h"
-#include "traces/importer.h"
+#include "traces/importers/importer.h"
 
 /* "kineto, ranks 0..1 of 2, 12 steps, 4 gradient units; ...". Owner: caller, free(). */
 char *gs_trace_line(const gs_imported *imported);

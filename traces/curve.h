@@ -1,8 +1,8 @@
 /* A measured curve: time of one collective against message size, on one set of ranks.
  *
- * Made from nccl-tests output (traces/import_nccl_tests.c). Where a link carries a curve of the
- * collective and rank count at hand, the curve gives the op's wire time. Owner of arrays: the arena
- * of the reader. */
+ * Made from nccl-tests output (traces/importers/import_nccl_tests.c). Where a link carries a curve
+ * of the collective and rank count at hand, the curve gives the op's wire time. Owner of arrays:
+ * the arena of the reader. */
 #ifndef GS_TRACES_CURVE_H
 #define GS_TRACES_CURVE_H
 

@@ -1,9 +1,9 @@
 /* A workload profile: what each rank computes in a step, and when each piece of gradient is ready.
  *
- * Made from profiler traces (traces/import_kineto.c) or from a layer table (traces/layer_table.c);
- * played by sim's and live's workers. Times are durations on the rank's own device without any
- * waiting for other ranks: the wait inside a collective's kernel is taken out and kept apart
- * (measured_*).
+ * Made from profiler traces (traces/importers/import_kineto.c) or from a layer table
+ * (traces/layer_table.c); played by sim's and live's workers. Times are durations on the rank's own
+ * device without any waiting for other ranks: the wait inside a collective's kernel is taken out
+ * and kept apart (measured_*).
  *
  * A step is a list of segments, played in order on one rank. A gradient segment takes no time: it
  * says that unit `index` is ready. A blocking op (an all-to-all, a broadcast of buffers) stops the

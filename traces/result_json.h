@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "traces/environment.h"
-#include "traces/store.h"
+#include "traces/store/store.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "traces/gzip_stream.h"
+#include "traces/importers/gzip_stream.h"
 
 enum { CHUNK_BYTES = 64 * 1024 };
 

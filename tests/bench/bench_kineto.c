@@ -2,7 +2,7 @@
  * it are operators and python frames, as in real traces. One JSON line a form, plain and gzipped.
  *
  * Fails where the peak of memory exceeds a tenth of the file. */
-#include "traces/importer.h"
+#include "traces/importers/importer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "tests/fuzz/fuzz_file.h"
-#include "traces/importer.h"
+#include "traces/importers/importer.h"
 
 static void check_step(const gs_profile *profile, const gs_profile_step *step)
 {

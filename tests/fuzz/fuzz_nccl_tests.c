@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "tests/fuzz/fuzz_file.h"
-#include "traces/importer.h"
+#include "traces/importers/importer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

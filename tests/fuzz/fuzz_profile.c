@@ -4,8 +4,8 @@
 
 #include "base/assert.h"
 #include "tests/fuzz/fuzz_file.h"
-#include "traces/profile_json.h"
-#include "traces/trace_stat.h"
+#include "traces/importers/profile_json.h"
+#include "traces/importers/trace_stat.h"
 
 #include <stdlib.h>
 #include <string.h>

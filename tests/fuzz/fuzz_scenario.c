@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 enum { WORDS_MAX = 16, WORDS_BYTES = 4096 };
 

@@ -7,7 +7,7 @@
 #include "models/task.h"
 #include "strategies/strategy.h"
 #include "strategies/world.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
 #define GS_TESTS_TRACES_KINETO_FIXTURE_H
 
 #include "tests/support.h"
-#include "traces/importer.h"
+#include "traces/importers/importer.h"
 
 #include <criterion/criterion.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tests/support.h"
-#include "traces/scenario.h"
+#include "traces/scenario/scenario.h"
 
 static gs_arena arena;
 static gs_scenario scenario;

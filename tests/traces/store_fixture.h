@@ -3,7 +3,7 @@
 #ifndef GS_TESTS_TRACES_STORE_FIXTURE_H
 #define GS_TESTS_TRACES_STORE_FIXTURE_H
 
-#include "traces/store_parts.h"
+#include "traces/store/store_parts.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

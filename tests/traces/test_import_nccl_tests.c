@@ -1,5 +1,5 @@
 /* nccl-tests output: every real file by name, then small texts for each rule. */
-#include "traces/importer.h"
+#include "traces/importers/importer.h"
 
 #include "tests/support.h"
 

@@ -1,4 +1,4 @@
-#include "traces/importer.h"
+#include "traces/importers/importer.h"
 
 #include "tests/support.h"
 

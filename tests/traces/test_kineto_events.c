@@ -1,5 +1,5 @@
 /* Kineto traces that are damaged, endless or too large, and a reader without memory. */
-#include "traces/kineto_events.h"
+#include "traces/importers/kineto_events.h"
 
 #include "tests/traces/kineto_fixture.h"
 

@@ -1,8 +1,8 @@
 /* gradsync's own form of profiles and curves: written, read back, and refused where it is wrong. */
-#include "traces/profile_json.h"
+#include "traces/importers/profile_json.h"
 
 #include "tests/support.h"
-#include "traces/trace_stat.h"
+#include "traces/importers/trace_stat.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

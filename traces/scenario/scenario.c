@@ -1,0 +1,145 @@
+#include "traces/scenario/scenario.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "traces/scenario/scenario_parts.h"
+
+/* The parts in their order: a later one may look at what an earlier one said. */
+static gs_status read_parts(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_scenario *out = reader->out;
+    out->name = reader->source.name;
+    out->file = reader->source.merged.file;
+    if (reader->source.sweep_count > 0) {
+        gs_scenario_unsupported(reader, "%s: a sweep is not supported yet: use one value",
+                                reader->source.sweeps[0].path);
+    }
+    GS_TRY(gs_scenario_check_keys(reader, err));
+    GS_TRY(gs_scenario_read_object(reader, "", &gs_scenario_root_table, &reader->root, err));
+    out->seed = (uint64_t)reader->root.seed;
+    GS_TRY(gs_scenario_read_cluster(reader, err));
+    GS_TRY(gs_scenario_read_workload(reader, err));
+    GS_TRY(gs_scenario_read_noise(reader, err));
+    GS_TRY(gs_scenario_read_later(reader, err));
+    GS_TRY(gs_scenario_read_profile(reader, err));
+    GS_TRY(gs_scenario_read_curves(reader, err));
+    GS_TRY(gs_scenario_read_strategies(reader, err));
+    return gs_scenario_resolve(reader, err);
+}
+
+static gs_status keep_notes(gs_scenario_reader *reader, gs_error *err)
+{
+    const char **notes = GS_TAKE(reader->arena, const char *, reader->note_count);
+    if (notes == NULL) {
+        gs_scenario_free(reader->out);
+        return gs_scenario_no_memory(reader, err);
+    }
+    memcpy(notes, reader->notes, reader->note_count * sizeof notes[0]);
+    reader->out->notes = notes;
+    reader->out->note_count = reader->note_count;
+    return GS_OK;
+}
+
+gs_status gs_scenario_read(const char *file, const gs_scenario_options *options, gs_arena *arena,
+                           gs_scenario *out, gs_error *err)
+{
+    GS_ASSERT(options->data_dir != NULL);
+    gs_error own = {0};
+    gs_error *said = err == NULL ? &own : err;
+    gs_scenario scenario = {.data_dir = options->data_dir};
+    gs_scenario_reader *reader = GS_TAKE(arena, gs_scenario_reader, 1);
+    if (reader == NULL) {
+        return gs_fail(err, GS_ENOMEM, "%s: no memory to read the scenario", file);
+    }
+    reader->arena = arena;
+    reader->out = &scenario;
+    gs_status status = gs_scenario_source_read(file, options, arena, &reader->source, said);
+    if (status == GS_OK) {
+        status = read_parts(reader, said);
+    }
+    if (status == GS_OK) {
+        status = keep_notes(reader, said);
+    } else {
+        (void)gs_scenario_source_blame(&reader->source, said);
+    }
+    gs_scenario_source_free(&reader->source);
+    if (status == GS_OK) {
+        *out = scenario;
+    }
+    return status;
+}
+
+void gs_scenario_free(gs_scenario *scenario)
+{
+    gs_json_free(scenario->resolved);
+    scenario->resolved = NULL;
+}
+
+gs_status gs_scenario_runnable(const gs_scenario *scenario, gs_error *err)
+{
+    return scenario->unsupported == NULL
+               ? GS_OK
+               : gs_fail(err, GS_EUNSUPPORTED, "%s: %s", scenario->file, scenario->unsupported);
+}
+
+gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *out, gs_error *err)
+{
+    const gs_profile *profile = scenario->workload.profile;
+    int64_t *elements = GS_TAKE(arena, int64_t, profile->unit_count);
+    if (elements == NULL) {
+        return gs_fail(err, GS_ENOMEM, "%s: no memory for %u units of gradient", scenario->file,
+                       profile->unit_count);
+    }
+    gs_job job = {
+        .ranks = scenario->ranks,
+        .servers = (uint32_t)scenario->cluster.servers,
+        .element_bytes = scenario->workload.element_bytes,
+        .unit_count = profile->unit_count,
+        .unit_elements = elements,
+        .accumulation = scenario->workload.accumulation,
+        .seed = scenario->seed,
+    };
+    for (uint32_t i = 0; i < profile->unit_count; i++) {
+        elements[i] = profile->units[i].elements;
+        job.elements += elements[i];
+    }
+    *out = job;
+    return GS_OK;
+}
+
+/* Group of a rank and, where wanted, its node. */
+static const gs_node_group *place(const gs_scenario *scenario, uint32_t rank, uint32_t *out_node)
+{
+    GS_ASSERT(rank < scenario->ranks);
+    uint32_t first_rank = 0;
+    uint32_t first_node = 0;
+    const gs_node_group *group = scenario->cluster.groups;
+    while (rank - first_rank >= (uint32_t)(group->count * group->ranks)) {
+        first_rank += (uint32_t)(group->count * group->ranks);
+        first_node += (uint32_t)group->count;
+        group++;
+    }
+    *out_node = first_node + (rank - first_rank) / (uint32_t)group->ranks;
+    return group;
+}
+
+uint32_t gs_scenario_node_of(const gs_scenario *scenario, uint32_t rank)
+{
+    uint32_t node = 0;
+    (void)place(scenario, rank, &node);
+    return node;
+}
+
+const gs_node_group *gs_scenario_group_of(const gs_scenario *scenario, uint32_t rank)
+{
+    uint32_t node = 0;
+    return place(scenario, rank, &node);
+}
+
+const gs_link *gs_scenario_outer_link(const gs_scenario *scenario)
+{
+    const gs_cluster *cluster = &scenario->cluster;
+    bool one_node = cluster->topology == GS_TOPOLOGY_NODES && scenario->nodes == 1;
+    return one_node ? &cluster->intra : &cluster->nic;
+}

@@ -1,0 +1,296 @@
+/* cluster: topology, nodes, links with their measured curves, placement, servers. */
+#include "traces/scenario/scenario_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "traces/importers/importer.h"
+
+enum { GROUPS_MAX = 4096 };
+
+typedef struct topology_config {
+    int kind;
+} topology_config;
+
+static const char *const topology_kinds[] = {"switch", "nodes", NULL};
+static const char *const placement_orders[] = {"by_node", "round_robin", "random", NULL};
+const char *const gs_link_class_names[] = {"nvlink", "pcie", "infiniband", "roce", "tcp", NULL};
+
+/* clang-format off */
+static const gs_field topology_fields[] = {
+    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(topology_config, kind), "nodes", 0, 0, topology_kinds,
+     "nodes: intra links inside a node, one nic a node outside; switch: every rank has its own nic"},
+};
+static const gs_field node_fields[] = {
+    {"name", GS_FIELD_TEXT, GS_FIELD_AT(gs_node_group, name), "", 0, 0, NULL,
+     "what other keys call these nodes; empty: nodes0, nodes1, ..."},
+    {"count", GS_FIELD_INT, GS_FIELD_AT(gs_node_group, count), "1", 1, GS_ENTITIES_MAX, NULL,
+     "nodes of this kind"},
+    {"ranks", GS_FIELD_INT, GS_FIELD_AT(gs_node_group, ranks), "8", 1, GS_ENTITIES_MAX, NULL,
+     "ranks on each of them"},
+    {"device", GS_FIELD_TEXT, GS_FIELD_AT(gs_node_group, device), "", 0, 0, NULL,
+     "a label of the device; nothing is derived from it"},
+    {"compute_scale", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, compute_scale), "1", 1e-3, 1e3, NULL,
+     "compute time is multiplied by it; 1.6: slower"},
+    {"vector_bandwidth", GS_FIELD_RATE, GS_FIELD_AT(gs_node_group, vector_bandwidth_bps), "1TB/s", 1e6, 1e17, NULL,
+     "memory bandwidth that vector operations of a strategy get (the default is assumed)"},
+    {"usd_per_hour", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, usd_per_hour), "0", 0, 1e6, NULL,
+     "price of one node; 0: not stated"},
+};
+#define LINK_FIELDS(class_text, bandwidth_text, latency_text)                                      \
+    {"class", GS_FIELD_CHOICE, GS_FIELD_AT(gs_link, class_index), class_text, 0, 0, gs_link_class_names, \
+     "kind of the link"},                                                                          \
+    {"bandwidth", GS_FIELD_RATE, GS_FIELD_AT(gs_link, bandwidth_bps), bandwidth_text, 1e3, 1e15, NULL, \
+     "nominal rate in one direction"},                                                             \
+    {"latency", GS_FIELD_DURATION, GS_FIELD_AT(gs_link, latency_ns), latency_text, 0, 1e10, NULL,  \
+     "time of one empty message, end to end"},                                                     \
+    {"efficiency", GS_FIELD_RATIO, GS_FIELD_AT(gs_link, efficiency), "1", 0.001, 1, NULL,          \
+     "share of the nominal rate that payload gets"},                                               \
+    {"curve", GS_FIELD_TEXT, GS_FIELD_AT(gs_link, curve_file), "", 0, 0, NULL,                     \
+     "nccl-tests output whose all-reduce times replace the model's; empty: none"}
+static const gs_field nic_fields[] = {LINK_FIELDS("tcp", "10Gbit/s", "30us")};
+static const gs_field intra_fields[] = {LINK_FIELDS("nvlink", "200GB/s", "5us")};
+static const gs_field placement_fields[] = {
+    {"order", GS_FIELD_CHOICE, GS_FIELD_AT(gs_placement_config, order), "by_node", 0, 0, placement_orders,
+     "how ranks are numbered over nodes; only by_node runs so far"},
+};
+static const gs_field servers_fields[] = {
+    {"count", GS_FIELD_INT, GS_FIELD_AT(gs_servers_config, count), "0", 0, GS_ENTITIES_MAX, NULL,
+     "parameter-server entities offered"},
+    {"at", GS_FIELD_TEXT, GS_FIELD_AT(gs_servers_config, at), "", 0, 0, NULL,
+     "node they stand on, \"node:NAME/INDEX\"; empty: nodes of their own"},
+};
+/* clang-format on */
+
+const gs_field_table gs_scenario_topology_table =
+    GS_SCENARIO_TABLE("cluster.topology", topology_config, topology_fields);
+const gs_field_table gs_scenario_node_table =
+    GS_SCENARIO_TABLE("cluster.nodes[]", gs_node_group, node_fields);
+const gs_field_table gs_scenario_nic_table =
+    GS_SCENARIO_TABLE("cluster.links.nic", gs_link, nic_fields);
+const gs_field_table gs_scenario_intra_table =
+    GS_SCENARIO_TABLE("cluster.links.intra", gs_link, intra_fields);
+const gs_field_table gs_scenario_placement_table =
+    GS_SCENARIO_TABLE("cluster.placement", gs_placement_config, placement_fields);
+const gs_field_table gs_scenario_servers_table =
+    GS_SCENARIO_TABLE("cluster.servers", gs_servers_config, servers_fields);
+
+/* --- nodes ---------------------------------------------------------------------------------- */
+
+/* Names empty groups, and refuses a name that stands twice. */
+static gs_status name_groups(gs_scenario_reader *reader, gs_node_group *groups, uint32_t count,
+                             gs_error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (groups[i].name[0] == '\0') {
+            snprintf(groups[i].name, sizeof groups[i].name, "nodes%u", i);
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (strcmp(groups[k].name, groups[i].name) == 0) {
+                char path[GS_JSON_PATH_BYTES];
+                snprintf(path, sizeof path, "cluster.nodes[%u].name", i);
+                return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                                        "\"%s\" is the name of cluster.nodes[%u] already; give "
+                                        "each kind of node its own",
+                                        groups[i].name, k);
+            }
+        }
+    }
+    return GS_OK;
+}
+
+/* Makes the cluster as large as the launcher's. */
+static gs_status fit_to_launcher(gs_scenario_reader *reader, gs_node_group *groups, uint32_t count,
+                                 int64_t total, gs_error *err)
+{
+    int64_t wanted = reader->source.options->ranks;
+    if (wanted <= 0 || wanted == total) {
+        return GS_OK;
+    }
+    if (count > 1 || (wanted > groups[0].ranks && wanted % groups[0].ranks != 0)) {
+        return gs_scenario_fail(reader, GS_EINVAL, "cluster.nodes", err,
+                                "hold %lld ranks in %s of %lld, the launcher started %lld; start "
+                                "as many, or say another count and ranks",
+                                (long long)total, count > 1 ? "several kinds, the first" : "nodes",
+                                (long long)groups[0].ranks, (long long)wanted);
+    }
+    groups[0].ranks = wanted < groups[0].ranks ? wanted : groups[0].ranks;
+    groups[0].count = wanted / groups[0].ranks;
+    return GS_OK;
+}
+
+static gs_status read_nodes(gs_scenario_reader *reader, gs_error *err)
+{
+    void *items = NULL;
+    uint32_t count = 0;
+    GS_TRY(gs_scenario_read_list(reader, "cluster.nodes", &gs_scenario_node_table, GROUPS_MAX,
+                                 &items, &count, err));
+    gs_json_at at;
+    if (count == 0 && gs_scenario_path_find(&reader->source.merged, "cluster.nodes", &at)) {
+        return gs_scenario_fail(reader, GS_EINVAL, "cluster.nodes", err,
+                                "is empty; a cluster has one kind of node at least");
+    }
+    gs_node_group *groups = items;
+    if (count == 0) {
+        groups = GS_TAKE(reader->arena, gs_node_group, 1);
+        if (groups == NULL) {
+            return gs_scenario_no_memory(reader, err);
+        }
+        gs_config_defaults(&gs_scenario_node_table, groups);
+        count = 1;
+    }
+    GS_TRY(name_groups(reader, groups, count, err));
+    double sum = 0.0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += (double)groups[i].count * (double)groups[i].ranks;
+    }
+    if (sum > GS_ENTITIES_MAX) {
+        return gs_scenario_fail(reader, GS_EINVAL, "cluster.nodes", err,
+                                "hold %.0f ranks together; at most %d may be: lower count or ranks",
+                                sum, GS_ENTITIES_MAX);
+    }
+    GS_TRY(fit_to_launcher(reader, groups, count, (int64_t)sum, err));
+    gs_scenario *out = reader->out;
+    out->cluster.groups = groups;
+    out->cluster.group_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        out->nodes += (uint32_t)groups[i].count;
+        out->ranks += (uint32_t)(groups[i].count * groups[i].ranks);
+    }
+    return GS_OK;
+}
+
+/* --- servers and placement ------------------------------------------------------------------ */
+
+/* "node:NAME/INDEX" names a node that is there? */
+static bool is_node(const gs_cluster *cluster, const char *at)
+{
+    const char *slash = strrchr(at, '/');
+    if (strncmp(at, "node:", 5) != 0 || slash == NULL || slash[1] == '\0' ||
+        strspn(slash + 1, "0123456789") != strlen(slash + 1) || strlen(slash + 1) > 5) {
+        return false;
+    }
+    size_t length = (size_t)(slash - at) - 5;
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        const gs_node_group *group = &cluster->groups[i];
+        if (strlen(group->name) == length && strncmp(group->name, at + 5, length) == 0) {
+            return strtol(slash + 1, NULL, 10) < group->count;
+        }
+    }
+    return false;
+}
+
+static gs_status read_servers(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_scenario *out = reader->out;
+    GS_TRY(gs_scenario_read_object(reader, "cluster.placement", &gs_scenario_placement_table,
+                                   &reader->placement, err));
+    GS_TRY(gs_scenario_read_object(reader, "cluster.servers", &gs_scenario_servers_table,
+                                   &reader->servers, err));
+    if (reader->placement.order != 0) {
+        gs_scenario_unsupported(reader, "cluster.placement: not supported yet; remove it");
+    }
+    out->cluster.servers = reader->servers.count;
+    if (reader->servers.at[0] != '\0') {
+        if (!is_node(&out->cluster, reader->servers.at)) {
+            return gs_scenario_fail(reader, GS_EINVAL, "cluster.servers.at", err,
+                                    "\"%s\" is no node of the cluster; write node:NAME/INDEX, such "
+                                    "as node:%s/0",
+                                    reader->servers.at, out->cluster.groups[0].name);
+        }
+        gs_scenario_unsupported(reader, "cluster.servers.at: not supported yet; remove it");
+    }
+    if (reader->servers.count > GS_ENTITIES_MAX - (int64_t)out->ranks) {
+        return gs_scenario_fail(reader, GS_EINVAL, "cluster.servers.count", err,
+                                "%lld servers and %u ranks are over %d entities; lower one",
+                                (long long)reader->servers.count, out->ranks, GS_ENTITIES_MAX);
+    }
+    return GS_OK;
+}
+
+gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_cluster *cluster = &reader->out->cluster;
+    topology_config topology;
+    GS_TRY(gs_scenario_read_object(reader, "cluster.topology", &gs_scenario_topology_table,
+                                   &topology, err));
+    cluster->topology = topology.kind;
+    GS_TRY(gs_scenario_read_object(reader, "cluster.links.nic", &gs_scenario_nic_table,
+                                   &cluster->nic, err));
+    GS_TRY(gs_scenario_read_object(reader, "cluster.links.intra", &gs_scenario_intra_table,
+                                   &cluster->intra, err));
+    GS_TRY(read_nodes(reader, err));
+    return read_servers(reader, err);
+}
+
+/* --- curves --------------------------------------------------------------------------------- */
+
+/* Takes the all-reduce curve of `ranks` out of the link's file. */
+static gs_status read_curve(gs_scenario_reader *reader, const char *path, gs_link *link,
+                            uint32_t ranks, gs_error *err)
+{
+    if (link->curve_file[0] == '\0') {
+        return GS_OK;
+    }
+    gs_error inner = {0};
+    gs_imported imported = {0};
+    const char *files[] = {link->curve_file};
+    gs_status status = gs_import(files, 1, NULL, reader->arena, &imported, &inner);
+    if (status != GS_OK) {
+        return gs_scenario_fail(reader, status, path, err, "%s", inner.text);
+    }
+    const gs_curve *other = NULL;
+    for (uint32_t i = 0; i < imported.curve_count; i++) {
+        const gs_curve *curve = &imported.curves[i];
+        if (strcmp(curve->collective, "all_reduce") == 0) {
+            if (curve->ranks == 0 || (uint32_t)curve->ranks == ranks) {
+                link->curve = curve;
+                return GS_OK;
+            }
+            other = curve;
+        }
+    }
+    if (other != NULL) {
+        return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                                "\"%s\" was measured on %d ranks, here are %u; measure it on as "
+                                "many, or remove it",
+                                link->curve_file, other->ranks, ranks);
+    }
+    return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                            "\"%s\" (%s) holds no all_reduce curve; give the output of "
+                            "all_reduce_perf",
+                            link->curve_file, imported.format);
+}
+
+gs_status gs_scenario_read_curves(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_scenario *out = reader->out;
+    GS_TRY(read_curve(reader, "cluster.links.nic.curve", &out->cluster.nic, out->ranks, err));
+    return read_curve(reader, "cluster.links.intra.curve", &out->cluster.intra,
+                      (uint32_t)out->cluster.groups[0].ranks, err);
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root)
+{
+    const gs_cluster *cluster = &reader->out->cluster;
+    topology_config topology = {cluster->topology};
+    gs_json *links = gs_json_new_object();
+    bool ok = gs_scenario_put_object(links, "nic", &gs_scenario_nic_table, &cluster->nic);
+    ok = gs_scenario_put_object(links, "intra", &gs_scenario_intra_table, &cluster->intra) && ok;
+    gs_json *part = gs_json_new_object();
+    ok = gs_scenario_put_object(part, "topology", &gs_scenario_topology_table, &topology) && ok;
+    ok = gs_scenario_put_list(part, "nodes", &gs_scenario_node_table, cluster->groups,
+                              cluster->group_count) &&
+         ok;
+    ok = gs_json_set(part, "links", links) && ok;
+    ok = gs_scenario_put_object(part, "placement", &gs_scenario_placement_table,
+                                &reader->placement) &&
+         ok;
+    ok =
+        gs_scenario_put_object(part, "servers", &gs_scenario_servers_table, &reader->servers) && ok;
+    return gs_json_set(root, "cluster", part) && ok;
+}

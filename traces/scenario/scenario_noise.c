@@ -1,0 +1,242 @@
+/* noise: laws of compute, latency and input, stragglers, bandwidth over time. */
+#include "traces/scenario/scenario_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+enum { SAMPLES_MAX = 1000000 };
+
+static const char *const law_names[] = {"none",   "lognormal", "gamma",     "shifted_exponential",
+                                        "pareto", "weibull",   "empirical", NULL};
+static const char *const straggler_names[] = {"none",   "persistent", "drift",
+                                              "markov", "throttle",   NULL};
+static const char *const link_names[] = {"nic", "intra", NULL};
+static const char *const bandwidth_names[] = {"trace", "markov", NULL};
+
+/* clang-format off */
+static const gs_field law_fields[] = {
+    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(gs_noise_law, law), "none", 0, 0, law_names,
+     "law of a factor with mean 1"},
+    {"cv", GS_FIELD_RATIO, GS_FIELD_AT(gs_noise_law, cv), "0", 0, 10, NULL,
+     "standard deviation over mean; shifted_exponential: 1 - shift, empirical: that of the samples"},
+    {"shift", GS_FIELD_RATIO, GS_FIELD_AT(gs_noise_law, shift), "0.5", 0, 0.999, NULL,
+     "shifted_exponential: the sure part of the mean"},
+};
+static const gs_field straggler_fields[] = {
+    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(gs_straggler, kind), "none", 0, 0, straggler_names,
+     "persistent: always slow; drift: slower and slower; markov: now and then; throttle: by heat"},
+    {"rank", GS_FIELD_INT, GS_FIELD_AT(gs_straggler, rank), "-1", -1, GS_ENTITIES_MAX, NULL,
+     "the rank it is about; -1: every rank"},
+    {"factor", GS_FIELD_REAL, GS_FIELD_AT(gs_straggler, factor), "1.5", 1e-3, 1e3, NULL,
+     "compute time is multiplied by it while slow"},
+    {"drift_per_hour", GS_FIELD_REAL, GS_FIELD_AT(gs_straggler, drift_per_hour), "0.1", 0, 1e6, NULL,
+     "drift: how much the factor grows in an hour"},
+    {"mean_up", GS_FIELD_DURATION, GS_FIELD_AT(gs_straggler, mean_up_ns), "60s", 1, 3.2e16, NULL,
+     "markov: mean time between slow phases"},
+    {"mean_down", GS_FIELD_DURATION, GS_FIELD_AT(gs_straggler, mean_down_ns), "5s", 1, 3.2e16, NULL,
+     "markov: mean time of a slow phase"},
+    {"heat", GS_FIELD_DURATION, GS_FIELD_AT(gs_straggler, heat_ns), "60s", 1, 3.2e16, NULL,
+     "throttle: time constant of heating while it computes"},
+    {"cool_down", GS_FIELD_DURATION, GS_FIELD_AT(gs_straggler, cool_ns), "30s", 1, 3.2e16, NULL,
+     "throttle: time constant of cooling while it waits"},
+    {"hot", GS_FIELD_RATIO, GS_FIELD_AT(gs_straggler, hot), "0.9", 0, 1, NULL,
+     "throttle: slow above this level of heat, 0..1"},
+    {"cool", GS_FIELD_RATIO, GS_FIELD_AT(gs_straggler, cool), "0.7", 0, 1, NULL,
+     "throttle: normal again below this level"},
+};
+static const gs_field bandwidth_fields[] = {
+    {"link", GS_FIELD_CHOICE, GS_FIELD_AT(gs_bandwidth_config, link), "nic", 0, 0, link_names,
+     "the links whose rate changes"},
+    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(gs_bandwidth_config, kind), "trace", 0, 0, bandwidth_names,
+     "trace: played from a file; markov does not run yet"},
+    {"trace", GS_FIELD_TEXT, GS_FIELD_AT(gs_bandwidth_config, trace), "", 0, 0, NULL,
+     "CSV file, \"time [s],factor\" or \"time [s],rate [Gbit/s]\"; empty: constant"},
+    {"factor", GS_FIELD_RATIO, GS_FIELD_AT(gs_bandwidth_config, factor), "0.5", 1e-6, 1, NULL,
+     "markov: share of the bandwidth that is left while low"},
+    {"mean_up", GS_FIELD_DURATION, GS_FIELD_AT(gs_bandwidth_config, mean_up_ns), "60s", 1, 3.2e16, NULL,
+     "markov: mean time between low phases"},
+    {"mean_down", GS_FIELD_DURATION, GS_FIELD_AT(gs_bandwidth_config, mean_down_ns), "5s", 1, 3.2e16, NULL,
+     "markov: mean time of a low phase"},
+};
+/* clang-format on */
+
+const gs_field_table gs_scenario_law_table = GS_SCENARIO_TABLE("noise.*", gs_noise_law, law_fields);
+const gs_field_table gs_scenario_straggler_table =
+    GS_SCENARIO_TABLE("noise.straggler", gs_straggler, straggler_fields);
+const gs_field_table gs_scenario_bandwidth_table =
+    GS_SCENARIO_TABLE("noise.bandwidth", gs_bandwidth_config, bandwidth_fields);
+
+/* --- laws ----------------------------------------------------------------------------------- */
+
+/* Numbers above 0 at path, scaled to mean 1; none where the key is absent. */
+static gs_status read_samples(gs_scenario_reader *reader, const char *path, gs_noise_law *law,
+                              gs_error *err)
+{
+    gs_json_at list;
+    if (!gs_scenario_path_find(&reader->source.merged, path, &list)) {
+        return GS_OK;
+    }
+    size_t count = gs_json_kind_of(list.value) == GS_JSON_LIST ? gs_json_count(list.value) : 0;
+    if (gs_json_kind_of(list.value) != GS_JSON_LIST || count > SAMPLES_MAX) {
+        return gs_json_fail(&list, GS_EINVAL, err, "takes a list of up to %d numbers above 0",
+                            SAMPLES_MAX);
+    }
+    double *samples = GS_TAKE(reader->arena, double, count);
+    if (samples == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    gs_json_at at;
+    double sum = 0.0;
+    for (size_t i = 0; gs_json_walk(&list, i, &at); i++) {
+        GS_TRY(gs_json_real(&at, &samples[i], err));
+        if (!(samples[i] > 0.0 && samples[i] <= 1e15)) {
+            return gs_json_fail(&at, GS_EINVAL, err,
+                                "%g is out of range; allowed is above 0 to "
+                                "1e15",
+                                samples[i]);
+        }
+        sum += samples[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        samples[i] *= (double)count / sum;
+    }
+    law->samples = samples;
+    law->sample_count = (uint32_t)count;
+    return GS_OK;
+}
+
+/* Standard deviation over mean of samples with mean 1. */
+static double spread(const gs_noise_law *law)
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < law->sample_count; i++) {
+        sum += (law->samples[i] - 1.0) * (law->samples[i] - 1.0);
+    }
+    return sqrt(sum / law->sample_count);
+}
+
+static gs_status read_law(gs_scenario_reader *reader, const char *path, gs_noise_law *law,
+                          gs_error *err)
+{
+    char samples[GS_JSON_PATH_BYTES];
+    snprintf(samples, sizeof samples, "%s.samples", path);
+    GS_TRY(gs_scenario_read_object(reader, path, &gs_scenario_law_table, law, err));
+    GS_TRY(read_samples(reader, samples, law, err));
+    const char *name = law_names[law->law];
+    if (law->law == GS_LAW_SHIFTED_EXPONENTIAL) {
+        law->cv = 1.0 - law->shift;
+    } else if (law->law == GS_LAW_EMPIRICAL) {
+        if (law->sample_count == 0) {
+            return gs_scenario_fail(reader, GS_EINVAL, samples, err,
+                                    "is missing; kind \"empirical\" needs the factors to draw "
+                                    "from, such as [0.9, 1, 1.3]");
+        }
+        law->cv = spread(law);
+    } else if (law->law != GS_LAW_NONE && law->cv <= 0.0) {
+        return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                                "kind \"%s\" needs \"cv\" above 0, such as \"10 %%\"; or say kind "
+                                "\"none\"",
+                                name);
+    }
+    return GS_OK;
+}
+
+/* --- stragglers and bandwidth --------------------------------------------------------------- */
+
+static gs_status read_straggler(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_straggler *straggler = &reader->out->noise.straggler;
+    GS_TRY(gs_scenario_read_object(reader, "noise.straggler", &gs_scenario_straggler_table,
+                                   straggler, err));
+    if (straggler->rank >= (int64_t)reader->out->ranks) {
+        return gs_scenario_fail(reader, GS_EINVAL, "noise.straggler.rank", err,
+                                "%lld is no rank of the cluster; it has 0 to %u, and -1 is every "
+                                "rank",
+                                (long long)straggler->rank, reader->out->ranks - 1);
+    }
+    if (straggler->kind == GS_STRAGGLER_THROTTLE && straggler->cool >= straggler->hot) {
+        char hot[GS_UNIT_TEXT_BYTES];
+        char cool[GS_UNIT_TEXT_BYTES];
+        return gs_scenario_fail(reader, GS_EINVAL, "noise.straggler.cool", err,
+                                "%s is not below hot, which is %s; lower it",
+                                gs_exact_real(straggler->cool, cool),
+                                gs_exact_real(straggler->hot, hot));
+    }
+    return GS_OK;
+}
+
+static gs_status read_bandwidth(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_bandwidth_config *config = &reader->bandwidth;
+    gs_cluster *cluster = &reader->out->cluster;
+    GS_TRY(gs_scenario_read_object(reader, "noise.bandwidth", &gs_scenario_bandwidth_table, config,
+                                   err));
+    if (strcmp(bandwidth_names[config->kind], "markov") == 0) {
+        gs_scenario_unsupported(reader, "noise.bandwidth.kind: \"markov\" is not supported yet; "
+                                        "give a trace");
+        return GS_OK;
+    }
+    if (config->trace[0] == '\0') {
+        return GS_OK;
+    }
+    gs_link *link = config->link == 0 ? &cluster->nic : &cluster->intra;
+    if (config->link == 1 && cluster->topology == GS_TOPOLOGY_SWITCH) {
+        return gs_scenario_fail(reader, GS_EINVAL, "noise.bandwidth.link", err,
+                                "\"intra\" is no link of a switch; say \"nic\", or topology kind "
+                                "\"nodes\"");
+    }
+    gs_error inner = {0};
+    gs_status status =
+        gs_rate_trace_read(config->trace, link->bandwidth_bps, reader->arena, &link->trace, &inner);
+    return status == GS_OK
+               ? GS_OK
+               : gs_scenario_fail(reader, status, "noise.bandwidth.trace", err, "%s", inner.text);
+}
+
+gs_status gs_scenario_read_noise(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_noise *noise = &reader->out->noise;
+    GS_TRY(read_law(reader, "noise.compute", &noise->compute, err));
+    GS_TRY(read_straggler(reader, err));
+    GS_TRY(read_law(reader, "noise.latency", &noise->latency, err));
+    GS_TRY(read_law(reader, "noise.input", &noise->input, err));
+    return read_bandwidth(reader, err);
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+/* Samples are written as they were read: scaling them again could change the last bit. */
+static bool write_law(const gs_scenario_reader *reader, gs_json *parent, const char *key,
+                      const gs_noise_law *law)
+{
+    char path[GS_JSON_PATH_BYTES];
+    gs_json_at list;
+    snprintf(path, sizeof path, "noise.%s.samples", key);
+    gs_json *part = gs_json_new_object();
+    bool ok = gs_config_write(&gs_scenario_law_table, law, part);
+    ok = gs_json_set(part, "samples",
+                     gs_scenario_path_find(&reader->source.merged, path, &list)
+                         ? gs_json_copy(list.value)
+                         : gs_json_new_list()) &&
+         ok;
+    return gs_json_set(parent, key, part) && ok;
+}
+
+bool gs_scenario_write_noise(const gs_scenario_reader *reader, gs_json *root)
+{
+    const gs_noise *noise = &reader->out->noise;
+    gs_json *part = gs_json_new_object();
+    bool ok = write_law(reader, part, "compute", &noise->compute);
+    ok = gs_scenario_put_object(part, "straggler", &gs_scenario_straggler_table,
+                                &noise->straggler) &&
+         ok;
+    ok = write_law(reader, part, "latency", &noise->latency) && ok;
+    ok = write_law(reader, part, "input", &noise->input) && ok;
+    ok = gs_scenario_put_object(part, "bandwidth", &gs_scenario_bandwidth_table,
+                                &reader->bandwidth) &&
+         ok;
+    return gs_json_set(root, "noise", part) && ok;
+}

@@ -1,0 +1,192 @@
+/* Between the files that make up the reader of scenarios: one file a part, each with its field
+ * tables, its reader, its checks and its writer. Nobody else includes this. */
+#ifndef GS_TRACES_SCENARIO_PARTS_H
+#define GS_TRACES_SCENARIO_PARTS_H
+
+#include "base/config.h"
+#include "traces/scenario/scenario.h"
+#include "traces/scenario/scenario_source.h"
+
+enum { GS_FILE_BYTES = 256, GS_METRIC_BYTES = 64, GS_NOTES_MAX = 64 };
+
+/* --- what a scenario says that gs_scenario does not carry ------------------------------------ */
+
+typedef struct gs_root_config {
+    int schema;
+    int64_t seed;
+} gs_root_config;
+
+typedef struct gs_placement_config {
+    int order;
+} gs_placement_config;
+
+typedef struct gs_servers_config {
+    int64_t count;
+    char at[GS_NAME_BYTES + 32];
+} gs_servers_config;
+
+typedef struct gs_workload_config {
+    int64_t batch_per_rank;
+    int64_t accumulation;
+    int dtype;
+    bool real_gradients;
+    double flops_per_s;
+} gs_workload_config;
+
+typedef struct gs_target_config {
+    int metric;
+    double value;
+} gs_target_config;
+
+typedef struct gs_budget_config {
+    int64_t samples;
+    int64_t steps;
+} gs_budget_config;
+
+typedef struct gs_bandwidth_config {
+    int link; /* index: nic, intra */
+    int kind; /* trace or markov */
+    char trace[GS_FILE_BYTES];
+    double factor;
+    gs_time_ns mean_up_ns, mean_down_ns;
+} gs_bandwidth_config;
+
+typedef struct gs_fault_config {
+    gs_time_ns at_ns;
+    int kind;
+    char node[GS_NAME_BYTES];
+    int64_t index;
+    int64_t rank;
+    double factor;
+    gs_time_ns for_ns;
+} gs_fault_config;
+
+typedef struct gs_live_config {
+    int transport;
+    int compute;
+} gs_live_config;
+
+typedef struct gs_evaluate_config {
+    int64_t seeds;
+    double alpha;
+} gs_evaluate_config;
+
+typedef struct gs_gate_config {
+    char metric[GS_METRIC_BYTES];
+    double max_regression;
+    double max_drop;
+} gs_gate_config;
+
+typedef struct gs_scenario_reader {
+    gs_scenario_source source;
+    gs_arena *arena;
+    gs_scenario *out;
+    gs_root_config root;
+    gs_placement_config placement;
+    gs_servers_config servers;
+    gs_workload_config workload;
+    gs_target_config target;
+    gs_budget_config budget;
+    gs_bandwidth_config bandwidth;
+    gs_live_config live;
+    gs_evaluate_config evaluate;
+    const char **profile_files; /* as written, [profile_file_count] */
+    const char **profile_paths; /* to open */
+    uint32_t profile_file_count;
+    gs_fault_config *faults;
+    uint32_t fault_count;
+    gs_gate_config *gates;
+    uint32_t gate_count;
+    const char **metrics;
+    uint32_t metric_count;
+    gs_json **codecs; /* [out->strategy_count], as written; NULL: none */
+    const char *notes[GS_NOTES_MAX];
+    uint32_t note_count;
+} gs_scenario_reader;
+
+/* --- one line a part ------------------------------------------------------------------------- */
+
+/* Readers fill reader->out and their config, in this order; writers add to the resolved file. */
+gs_status gs_scenario_check_keys(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_read_profile(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_read_curves(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_read_noise(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_read_strategies(gs_scenario_reader *reader, gs_error *err);
+
+bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root);
+bool gs_scenario_write_workload(const gs_scenario_reader *reader, gs_json *root);
+bool gs_scenario_write_noise(const gs_scenario_reader *reader, gs_json *root);
+bool gs_scenario_write_faults(const gs_scenario_reader *reader, gs_json *root);
+bool gs_scenario_write_strategies(const gs_scenario_reader *reader, gs_json *root);
+bool gs_scenario_write_later(const gs_scenario_reader *reader, gs_json *root);
+
+/* --- tables that scenario_keys.c lists ------------------------------------------------------- */
+
+extern const gs_field_table gs_scenario_root_table;
+extern const gs_field_table gs_scenario_topology_table;
+extern const gs_field_table gs_scenario_node_table;
+extern const gs_field_table gs_scenario_nic_table;
+extern const gs_field_table gs_scenario_intra_table;
+extern const gs_field_table gs_scenario_placement_table;
+extern const gs_field_table gs_scenario_servers_table;
+extern const gs_field_table gs_scenario_workload_table;
+extern const gs_field_table gs_scenario_input_table;
+extern const gs_field_table gs_scenario_target_table;
+extern const gs_field_table gs_scenario_budget_table;
+extern const gs_field_table gs_scenario_law_table;
+extern const gs_field_table gs_scenario_straggler_table;
+extern const gs_field_table gs_scenario_bandwidth_table;
+extern const gs_field_table gs_scenario_fault_table;
+extern const gs_field_table gs_scenario_live_table;
+extern const gs_field_table gs_scenario_evaluate_table;
+extern const gs_field_table gs_scenario_gate_table;
+
+/* --- helpers, in scenario_keys.c and scenario_resolve.c --------------------------------------- */
+
+/* Keys of the section at `path` that its table does not hold; NULL: none. */
+const char *const *gs_scenario_other_keys(const char *path);
+
+/* Defaults, then the object at path where there is one. */
+gs_status gs_scenario_read_object(gs_scenario_reader *reader, const char *path,
+                                  const gs_field_table *table, void *out, gs_error *err);
+
+/* The list at path into an array of the table's structs; *out NULL and 0 where the key is absent.
+ * Errors: GS_EINVAL (no list, more than count_max), GS_ENOMEM. */
+gs_status gs_scenario_read_list(gs_scenario_reader *reader, const char *path,
+                                const gs_field_table *table, uint32_t count_max, void **out,
+                                uint32_t *out_count, gs_error *err);
+
+/* "FILE: PATH: text". */
+gs_status gs_scenario_fail(const gs_scenario_reader *reader, gs_status code, const char *path,
+                           gs_error *err, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+gs_status gs_scenario_no_memory(const gs_scenario_reader *reader, gs_error *err);
+
+/* A remark, and what stands in the way of a run; the first one stays. */
+void gs_scenario_note(gs_scenario_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void gs_scenario_unsupported(gs_scenario_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Adds the table's fields as an object, or a list of such. false: no memory. */
+bool gs_scenario_put_object(gs_json *parent, const char *key, const gs_field_table *table,
+                            const void *in);
+bool gs_scenario_put_list(gs_json *parent, const char *key, const gs_field_table *table,
+                          const void *items, uint32_t count);
+bool gs_scenario_put_texts(gs_json *parent, const char *key, const char *const *texts,
+                           uint32_t count);
+
+/* Writes the whole resolved file and its hash into reader->out. */
+gs_status gs_scenario_resolve(gs_scenario_reader *reader, gs_error *err);
+
+#define GS_SCENARIO_TABLE(label, type, list)                                                       \
+    {                                                                                              \
+        .name = (label), .struct_bytes = sizeof(type), .fields = (list),                           \
+        .field_count = sizeof(list) / sizeof(list)[0]                                              \
+    }
+
+#endif

@@ -1,0 +1,332 @@
+/* strategies: from the file or from words of the command line, with labels that say only what
+ * differs from the defaults. */
+#include "traces/scenario/scenario_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/nearest.h"
+#include "strategies/registry.h"
+
+enum {
+    STRATEGIES_MAX = 256,
+    WORD_BYTES = 512,
+    LABEL_BYTES = 512,
+    VALUE_BYTES = 128,
+    NAMES_MAX = 128
+};
+
+static const char *const other_keys[] = {"name", "codec", NULL};
+
+/* --- one strategy --------------------------------------------------------------------------- */
+
+static gs_status find_strategy(const char *name, const gs_strategy **out, gs_error *err)
+{
+    const char *names[NAMES_MAX];
+    uint32_t count = gs_strategy_count();
+    GS_ASSERT(count <= NAMES_MAX);
+    *out = gs_strategy_find(name);
+    if (*out != NULL) {
+        return GS_OK;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = gs_strategy_at(i)->name;
+    }
+    const char *near = gs_nearest_name(name, names, count);
+    return gs_fail(err, GS_ENOTFOUND, "no strategy \"%.60s\"; %s%s%s", name,
+                   near == NULL ? "see `gradsync list strategies`" : "did you mean \"",
+                   near == NULL ? "" : near, near == NULL ? "" : "\"?");
+}
+
+/* A config with every default. NULL: no memory. */
+static void *make_config(gs_scenario_reader *reader, const gs_strategy *strategy)
+{
+    void *config = gs_arena_take(reader->arena, 1, strategy->config->struct_bytes);
+    if (config != NULL) {
+        gs_config_defaults(strategy->config, config);
+    }
+    return config;
+}
+
+/* "allreduce:bucket=10MiB,overlap=false": what differs from the defaults, in table order. */
+static char *make_label(gs_scenario_reader *reader, const gs_strategy *strategy, const void *config)
+{
+    char label[LABEL_BYTES];
+    char value[VALUE_BYTES];
+    char usual[VALUE_BYTES];
+    const void *defaults = make_config(reader, strategy);
+    if (defaults == NULL) {
+        return NULL;
+    }
+    size_t used = (size_t)snprintf(label, sizeof label, "%s", strategy->name);
+    char separator = ':';
+    for (size_t i = 0; i < strategy->config->field_count; i++) {
+        const gs_field *field = &strategy->config->fields[i];
+        gs_config_value_text(field, config, value, sizeof value);
+        gs_config_value_text(field, defaults, usual, sizeof usual);
+        if (strcmp(value, usual) != 0 && used < sizeof label) {
+            used += (size_t)snprintf(label + used, sizeof label - used, "%c%s=%s", separator,
+                                     field->name, value);
+            separator = ',';
+        }
+    }
+    return gs_arena_text(reader->arena, label);
+}
+
+static char *make_params(gs_scenario_reader *reader, const gs_strategy *strategy,
+                         const void *config)
+{
+    gs_json *object = gs_json_new_object();
+    char *copy = NULL;
+    if (gs_config_write(strategy->config, config, object)) {
+        char *text = gs_json_write(object, false);
+        copy = text == NULL ? NULL : gs_arena_text(reader->arena, text);
+        free(text);
+    }
+    gs_json_free(object);
+    return copy;
+}
+
+static gs_status make_choice(gs_scenario_reader *reader, const gs_strategy *strategy,
+                             const void *config, gs_strategy_choice *out, gs_error *err)
+{
+    *out = (gs_strategy_choice){
+        .strategy = strategy,
+        .config = config,
+        .label = make_label(reader, strategy, config),
+        .params_json = make_params(reader, strategy, config),
+        .algorithm = "",
+    };
+    return out->label == NULL || out->params_json == NULL ? gs_scenario_no_memory(reader, err)
+                                                          : GS_OK;
+}
+
+/* --- from the command line ------------------------------------------------------------------ */
+
+/* Sets "k=v" of the words behind "NAME:"; text is cut up. */
+static gs_status set_parameters(const gs_strategy *strategy, void *config, char *text,
+                                gs_error *err)
+{
+    for (char *pair = text; pair != NULL;) {
+        char *comma = strchr(pair, ',');
+        char *equals = strchr(pair, '=');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        if (equals == NULL || (comma != NULL && equals > comma)) {
+            return gs_fail(err, GS_EINVAL, "\"%.60s\" is not KEY=VALUE, such as bucket=10MiB",
+                           pair);
+        }
+        *equals = '\0';
+        GS_TRY(gs_config_set_text(strategy->config, config, pair, equals + 1, err));
+        pair = comma == NULL ? NULL : comma + 1;
+    }
+    return GS_OK;
+}
+
+static gs_status parse_word(gs_scenario_reader *reader, const char *word, gs_strategy_choice *out,
+                            gs_error *err)
+{
+    char text[WORD_BYTES];
+    const gs_strategy *strategy = NULL;
+    if (strlen(word) >= sizeof text) {
+        return gs_fail(err, GS_EINVAL, "is over %d bytes long", WORD_BYTES - 1);
+    }
+    memcpy(text, word, strlen(word) + 1);
+    const char *codec = strchr(text, '+');
+    if (codec != NULL) {
+        return gs_fail(err, GS_EUNSUPPORTED, "codecs are not supported yet; remove \"%.60s\"",
+                       codec);
+    }
+    char *colon = strchr(text, ':');
+    if (colon != NULL) {
+        *colon = '\0';
+    }
+    GS_TRY(find_strategy(text, &strategy, err));
+    void *config = make_config(reader, strategy);
+    if (config == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    if (colon != NULL) {
+        GS_TRY(set_parameters(strategy, config, colon + 1, err));
+    }
+    return make_choice(reader, strategy, config, out, err);
+}
+
+static gs_status read_words(gs_scenario_reader *reader, gs_strategy_choice *choices, gs_error *err)
+{
+    const gs_scenario_options *options = reader->source.options;
+    for (size_t i = 0; i < options->strategy_count; i++) {
+        gs_error inner = {0};
+        gs_status status = parse_word(reader, options->strategies[i], &choices[i], &inner);
+        if (status != GS_OK) {
+            return gs_fail(err, status, "%s: strategy \"%.100s\" on the command line: %s",
+                           reader->out->file, options->strategies[i], inner.text);
+        }
+    }
+    return GS_OK;
+}
+
+/* --- from the file -------------------------------------------------------------------------- */
+
+static gs_status read_codec(gs_scenario_reader *reader, const gs_json_at *at, gs_json **out,
+                            gs_error *err)
+{
+    gs_json_at codec;
+    gs_json_at name;
+    const char *text = NULL;
+    if (!gs_json_find(at, "codec", &codec)) {
+        return GS_OK;
+    }
+    if (gs_json_kind_of(codec.value) != GS_JSON_OBJECT || !gs_json_find(&codec, "name", &name)) {
+        return gs_json_fail(&codec, GS_EINVAL, err, "takes an object with a name");
+    }
+    GS_TRY(gs_json_text(&name, &text, err));
+    gs_scenario_unsupported(reader, "%s: not supported yet; remove it", codec.path);
+    *out = codec.value;
+    return GS_OK;
+}
+
+static gs_status read_entry(gs_scenario_reader *reader, const gs_json_at *at,
+                            gs_strategy_choice *out, gs_json **codec, gs_error *err)
+{
+    gs_json_at name;
+    const char *text = NULL;
+    const gs_strategy *strategy = NULL;
+    gs_error inner = {0};
+    if (gs_json_kind_of(at->value) != GS_JSON_OBJECT || !gs_json_find(at, "name", &name)) {
+        return gs_json_fail(at, GS_EINVAL, err,
+                            "takes an object with a name, such as {\"name\": \"allreduce\"}");
+    }
+    GS_TRY(gs_json_text(&name, &text, err));
+    gs_status status = find_strategy(text, &strategy, &inner);
+    if (status != GS_OK) {
+        return gs_json_fail(&name, status, err, "%s", inner.text);
+    }
+    void *config = make_config(reader, strategy);
+    if (config == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    GS_TRY(gs_config_read(strategy->config, config, at, other_keys, err));
+    GS_TRY(read_codec(reader, at, codec, err));
+    return make_choice(reader, strategy, config, out, err);
+}
+
+/* The list of the file; false: it has none. */
+static gs_status find_list(gs_scenario_reader *reader, gs_json_at *list, bool *out_found,
+                           gs_error *err)
+{
+    *out_found = gs_json_find(&reader->source.merged, "strategies", list);
+    if (!*out_found) {
+        return GS_OK;
+    }
+    size_t count = gs_json_kind_of(list->value) == GS_JSON_LIST ? gs_json_count(list->value) : 0;
+    if (count == 0 || count > STRATEGIES_MAX) {
+        return gs_json_fail(list, GS_EINVAL, err,
+                            "takes a list of 1 to %d objects; without the key it is allreduce",
+                            STRATEGIES_MAX);
+    }
+    return GS_OK;
+}
+
+static gs_status read_entries(gs_scenario_reader *reader, const gs_json_at *list,
+                              gs_strategy_choice *choices, gs_error *err)
+{
+    gs_json_at at;
+    for (size_t i = 0; gs_json_walk(list, i, &at); i++) {
+        GS_TRY(read_entry(reader, &at, &choices[i], &reader->codecs[i], err));
+    }
+    return GS_OK;
+}
+
+/* --- all together --------------------------------------------------------------------------- */
+
+static gs_status check_twice(gs_scenario_reader *reader, const gs_strategy_choice *choices,
+                             uint32_t count, gs_error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (strcmp(choices[i].label, choices[k].label) == 0 && reader->codecs[i] == NULL &&
+                reader->codecs[k] == NULL) {
+                return gs_scenario_fail(reader, GS_EINVAL, "strategies", err,
+                                        "\"%s\" stands twice (%u and %u); remove one",
+                                        choices[i].label, k, i);
+            }
+        }
+    }
+    return GS_OK;
+}
+
+/* Asks each strategy whether it can run this job. */
+static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *choices,
+                               uint32_t count, gs_error *err)
+{
+    gs_job job;
+    uint32_t servers = 0;
+    GS_TRY(gs_scenario_job(reader->out, reader->arena, &job, err));
+    for (uint32_t i = 0; i < count; i++) {
+        gs_layout layout = {0};
+        gs_error inner = {0};
+        gs_status status = choices[i].strategy->layout(choices[i].config, &job, &layout, &inner);
+        if (status != GS_OK) {
+            return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
+                           choices[i].label, inner.text);
+        }
+        choices[i].algorithm = layout.all_reduce == NULL ? "" : layout.all_reduce;
+        servers = layout.servers > servers ? layout.servers : servers;
+    }
+    if (reader->servers.count > 0 && servers == 0) {
+        gs_scenario_unsupported(reader,
+                                "cluster.servers: none of the strategies uses servers; remove it");
+    }
+    return GS_OK;
+}
+
+gs_status gs_scenario_read_strategies(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_json_at list;
+    bool has_list = false;
+    GS_TRY(find_list(reader, &list, &has_list, err));
+    size_t words = reader->source.options->strategy_count;
+    size_t count = words > 0 ? words : (has_list ? gs_json_count(list.value) : 1);
+    if (count > STRATEGIES_MAX) {
+        return gs_fail(err, GS_EINVAL, "%s: %zu strategies on the command line; at most %d may be",
+                       reader->out->file, count, STRATEGIES_MAX);
+    }
+    gs_strategy_choice *choices = GS_TAKE(reader->arena, gs_strategy_choice, count);
+    reader->codecs = GS_TAKE(reader->arena, gs_json *, count);
+    if (choices == NULL || reader->codecs == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    if (words > 0) {
+        GS_TRY(read_words(reader, choices, err));
+    } else if (has_list) {
+        GS_TRY(read_entries(reader, &list, choices, err));
+    } else {
+        GS_TRY(parse_word(reader, "allreduce", &choices[0], err));
+    }
+    GS_TRY(check_twice(reader, choices, (uint32_t)count, err));
+    GS_TRY(check_layouts(reader, choices, (uint32_t)count, err));
+    reader->out->strategies = choices;
+    reader->out->strategy_count = (uint32_t)count;
+    return GS_OK;
+}
+
+bool gs_scenario_write_strategies(const gs_scenario_reader *reader, gs_json *root)
+{
+    gs_json *list = gs_json_new_list();
+    bool ok = list != NULL;
+    for (uint32_t i = 0; i < reader->out->strategy_count; i++) {
+        const gs_strategy_choice *choice = &reader->out->strategies[i];
+        gs_json *entry = gs_json_new_object();
+        ok = gs_json_set(entry, "name", gs_json_new_text(choice->strategy->name)) && ok;
+        ok = gs_config_write(choice->strategy->config, choice->config, entry) && ok;
+        if (reader->codecs[i] != NULL) {
+            ok = gs_json_set(entry, "codec", gs_json_copy(reader->codecs[i])) && ok;
+        }
+        ok = gs_json_add(list, entry) && ok;
+    }
+    return gs_json_set(root, "strategies", list) && ok;
+}

@@ -1,0 +1,43 @@
+/* What the files of the store share; of the room's own use. */
+#ifndef GS_TRACES_STORE_PARTS_H
+#define GS_TRACES_STORE_PARTS_H
+
+#include "traces/store/store.h"
+#include "traces/store/store_sql.h"
+
+/* application_id of our files, "gsyn" in ASCII: tells them from other programs' databases. */
+enum { GS_STORE_APPLICATION = 0x6773796e };
+
+struct gs_store {
+    gs_sql sql;
+    int64_t batch;          /* number of this store's runs; 0: nothing written yet */
+    bool catalogue_written; /* metric and status names of this build are in their tables */
+};
+
+/* From schema N to N + 1: statements, NULL-terminated. */
+typedef struct gs_store_migration {
+    const char *const *statements;
+} gs_store_migration;
+
+/* Migration 0 makes the tables. The newest schema has the number of migrations as its version. */
+extern const gs_store_migration gs_store_migrations[];
+extern const int64_t gs_store_schema_version;
+
+/* Brings a database of any version up to step_count in one transaction, and refuses a newer one
+ * (GS_EVERSION) and another program's (GS_EPARSE, names a table of it). Touches nothing where
+ * there is nothing to do. */
+GS_MUST_USE gs_status gs_store_migrate(gs_sql *sql, const gs_store_migration *steps,
+                                       int64_t step_count, gs_error *err);
+
+/* First column of the first row as a whole number; 0 where there is no row. */
+GS_MUST_USE gs_status gs_store_query_int(gs_sql *sql, const char *text, int64_t *out,
+                                         gs_error *err);
+
+/* Parts of gs_store_write_run, inside its transaction. Catalogue: metric and status names of this
+ * build, once a store. Delete: all rows of a run but its own. */
+GS_MUST_USE gs_status gs_store_write_catalogue(gs_store *store, gs_error *err);
+GS_MUST_USE gs_status gs_store_delete_rows(gs_store *store, int64_t run_id, gs_error *err);
+GS_MUST_USE gs_status gs_store_write_rows(gs_store *store, const gs_stored_run *run, int64_t run_id,
+                                          gs_error *err);
+
+#endif
