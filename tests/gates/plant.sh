@@ -26,10 +26,17 @@ archive() {
     "$compiler" -std=c17 -O1 -x c -c -o "$tree/$1.o" - && ar rc "$tree/$1.a" "$tree/$1.o"
 }
 
-# The library with one reference to the symbol $1; its type does not matter.
+# The library with one reference to the symbol $1. The name goes by an assembler label, since
+# compilers know the types of malloc and log.
 refer_to() {
-    printf 'extern char %s[];\nchar *gs_a(void);\nchar *gs_a(void)\n{\n    return %s;\n}\n' "$1" "$1" |
-        archive lib 2>/dev/null
+    archive lib <<END
+extern char planted[] __asm__("$1");
+char *gs_a(void);
+char *gs_a(void)
+{
+    return planted;
+}
+END
 }
 
 clean_library() {
