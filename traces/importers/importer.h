@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "traces/curve.h"
+#include "traces/op_trace.h"
 #include "traces/profile.h"
 
 #include <stddef.h>
@@ -18,6 +19,7 @@ typedef struct gs_imported {
     const gs_profile *profile; /* NULL: none */
     const gs_curve *curves;
     uint32_t curve_count;
+    const gs_op_trace *ops; /* NULL: none */
     const char *const
         *notes; /* what is odd or missing, one line each: "failed: no rows (line 15)" */
     uint32_t note_count;
