@@ -1,0 +1,247 @@
+#include "traces/slow_pattern.h"
+
+#include "base/assert.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gsl/gsl_cdf.h>
+
+/* Levels tried for the late state of stretches, in standard deviations of noise. */
+static const double LEVELS[] = {0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0};
+/* Share of the highest scores of all ranks within which single late steps are counted. */
+static const double TAILS[] = {0.01, 0.02, 0.05};
+enum { LEVEL_COUNT = sizeof LEVELS / sizeof *LEVELS, TAIL_COUNT = sizeof TAILS / sizeof *TAILS };
+
+typedef struct fitter {
+    const double *scores;
+    uint32_t count;
+    uint32_t present; /* scores that are not missing */
+    const gs_slow_terms *terms;
+    unsigned char *is_on; /* of the best so far */
+    unsigned char *trial;
+    unsigned char *came_from; /* [count] bits: where each state of the two came from */
+    double *folded;           /* [GS_SLOW_PERIOD_MAX] sums by phase */
+    uint32_t *folded_count;
+    gs_slow_fit best;
+} fitter;
+
+const char *gs_slow_pattern_name(gs_slow_pattern pattern)
+{
+    static const char *const NAMES[GS_SLOW_PATTERNS] = {"none", "always",   "since",
+                                                        "once", "periodic", "bursts"};
+    GS_ASSERT(pattern < GS_SLOW_PATTERNS);
+    return NAMES[pattern];
+}
+
+/* Cost of having looked at `ways` patterns on each array of scores. */
+static double cost_of(const gs_slow_terms *terms, double ways)
+{
+    return log(terms->tests * ways / GS_SLOW_FALSE_ALARM);
+}
+
+/* Gain of one common level for scores that sum up to `sum`; only slowness counts. */
+static double gain_of(const gs_slow_terms *terms, double sum, double count)
+{
+    return sum <= 0.0 || count < 1.0 ? 0.0 : sum * sum / (2.0 * count * terms->inflation);
+}
+
+/* One-sided: half of the deviations of a rank like the others are to its favour. */
+static double always_cost(const gs_slow_terms *terms)
+{
+    return cost_of(terms, 0.5);
+}
+
+double gs_slow_least_mean(uint32_t count, const gs_slow_terms *terms)
+{
+    return count == 0 ? HUGE_VAL
+                      : sqrt(2.0 * terms->inflation * always_cost(terms) / (double)count);
+}
+
+static void offer(fitter *in, gs_slow_fit fit)
+{
+    if (fit.excess <= 0.0 || fit.excess <= in->best.excess) {
+        return;
+    }
+    in->best = fit;
+    memcpy(in->is_on, in->trial, in->count);
+}
+
+static void try_always(fitter *in)
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < in->count; i++) {
+        sum += isnan(in->scores[i]) ? 0.0 : in->scores[i];
+        in->trial[i] = 1;
+    }
+    double gain = gain_of(in->terms, sum, (double)in->present);
+    offer(in, (gs_slow_fit){.pattern = GS_SLOW_ALWAYS, .excess = gain - always_cost(in->terms)});
+}
+
+/* The best set of stretches for one level: dynamic programming over (step, late or not), where
+ * entering a stretch costs `entry`. Writes trial; returns the gain less all entries. */
+static double best_stretches(fitter *in, double level, double entry)
+{
+    double off = 0.0;
+    double on = -HUGE_VAL;
+    for (uint32_t i = 0; i < in->count; i++) {
+        double score = in->scores[i];
+        double gain =
+            isnan(score) ? 0.0 : (score * level - level * level / 2.0) / in->terms->inflation;
+        bool ends = on > off;
+        bool enters = off - entry > on;
+        double next_off = ends ? on : off;
+        on = (enters ? off - entry : on) + gain;
+        off = next_off;
+        in->came_from[i] = (unsigned char)((ends ? 1 : 0) | (enters ? 2 : 0));
+    }
+    bool is_on = on > off;
+    double result = is_on ? on : off;
+    for (uint32_t i = in->count; i-- > 0;) {
+        in->trial[i] = is_on ? 1 : 0;
+        is_on = is_on ? (in->came_from[i] & 2) == 0 : (in->came_from[i] & 1) != 0;
+    }
+    return result;
+}
+
+static void try_stretches(fitter *in)
+{
+    double steps = (double)in->present;
+    double first = cost_of(in->terms, 2.0 * steps);
+    double further = log(steps) + 3.0;
+    for (int l = 0; l < LEVEL_COUNT; l++) {
+        double excess = best_stretches(in, LEVELS[l], further) - (first - further);
+        gs_slow_fit fit = {.excess = excess};
+        bool was_on = false;
+        for (uint32_t i = 0; i < in->count; i++) {
+            fit.stretches += in->trial[i] != 0 && !was_on ? 1 : 0;
+            was_on = in->trial[i] != 0;
+        }
+        fit.pattern = fit.stretches > 1 ? GS_SLOW_BURSTS : was_on ? GS_SLOW_SINCE : GS_SLOW_ONCE;
+        if (fit.stretches > 0) {
+            offer(in, fit);
+        }
+    }
+}
+
+/* Windows of all phases and widths of one period; remembers the best of them in *out. */
+static void fold(fitter *in, uint32_t period, double *out_gain, uint32_t best[3])
+{
+    memset(in->folded, 0, period * sizeof *in->folded);
+    memset(in->folded_count, 0, period * sizeof *in->folded_count);
+    for (uint32_t i = 0; i < in->count; i++) {
+        if (!isnan(in->scores[i])) {
+            in->folded[i % period] += in->scores[i];
+            in->folded_count[i % period]++;
+        }
+    }
+    for (uint32_t phase = 0; phase < period; phase++) {
+        double sum = 0.0;
+        double count = 0.0;
+        for (uint32_t width = 1; width <= period / 2; width++) {
+            uint32_t at = (phase + width - 1) % period;
+            sum += in->folded[at];
+            count += in->folded_count[at];
+            double gain = gain_of(in->terms, sum, count);
+            if (gain > *out_gain) {
+                *out_gain = gain;
+                best[0] = period;
+                best[1] = phase;
+                best[2] = width;
+            }
+        }
+    }
+}
+
+static void try_periods(fitter *in)
+{
+    enum { PERIODS_AT_LEAST = 4 };
+    uint32_t longest = in->count / PERIODS_AT_LEAST;
+    longest = longest < GS_SLOW_PERIOD_MAX ? longest : GS_SLOW_PERIOD_MAX;
+    if (!in->terms->is_evenly_spaced || longest < 2) {
+        return;
+    }
+    double gain = 0.0;
+    uint32_t best[3] = {0, 0, 0};
+    for (uint32_t period = 2; period <= longest; period++) {
+        fold(in, period, &gain, best);
+    }
+    if (best[0] == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < in->count; i++) {
+        in->trial[i] = (i + best[0] - best[1]) % best[0] < best[2];
+    }
+    double cost = cost_of(in->terms, (double)longest * longest);
+    offer(in, (gs_slow_fit){.pattern = GS_SLOW_PERIODIC, .excess = gain - cost, .period = best[0]});
+}
+
+/* Single late steps: more of this rank's scores are among the highest of all than chance gives. */
+static void try_singles(fitter *in)
+{
+    for (int t = 0; t < TAIL_COUNT; t++) {
+        double least = gsl_cdf_ugaussian_Qinv(TAILS[t]);
+        unsigned found = 0;
+        for (uint32_t i = 0; i < in->count; i++) {
+            in->trial[i] = !isnan(in->scores[i]) && in->scores[i] >= least;
+            found += in->trial[i];
+        }
+        if (found < 2) {
+            continue;
+        }
+        double chance = gsl_cdf_binomial_Q(found - 1, TAILS[t], in->present);
+        double gain = -log(chance > 0.0 ? chance : 1e-300) / in->terms->inflation;
+        offer(in, (gs_slow_fit){.pattern = GS_SLOW_BURSTS,
+                                .excess = gain - cost_of(in->terms, TAIL_COUNT)});
+    }
+}
+
+static void fit_all(fitter *in)
+{
+    for (uint32_t i = 0; i < in->count; i++) {
+        in->present += isnan(in->scores[i]) ? 0 : 1;
+    }
+    if (in->present == 0) {
+        return;
+    }
+    try_always(in);
+    try_stretches(in);
+    try_periods(in);
+    try_singles(in);
+    if (in->best.pattern == GS_SLOW_NOT) {
+        return;
+    }
+    in->best.first = in->count;
+    for (uint32_t i = 0; i < in->count; i++) {
+        if (in->is_on[i] != 0) {
+            in->best.first = i < in->best.first ? i : in->best.first;
+            in->best.last = i;
+        }
+    }
+}
+
+gs_status gs_slow_fit_scores(const double *scores, uint32_t count, const gs_slow_terms *terms,
+                             unsigned char *is_on, gs_slow_fit *out, gs_error *err)
+{
+    GS_ASSERT(terms->tests >= 1.0);
+    GS_ASSERT(terms->inflation >= 1.0);
+    fitter in = {.scores = scores, .count = count, .terms = terms, .is_on = is_on};
+    in.trial = malloc((size_t)count + 1);
+    in.came_from = malloc((size_t)count + 1);
+    in.folded = malloc(GS_SLOW_PERIOD_MAX * sizeof *in.folded);
+    in.folded_count = malloc(GS_SLOW_PERIOD_MAX * sizeof *in.folded_count);
+    gs_status status = GS_OK;
+    if (in.trial == NULL || in.came_from == NULL || in.folded == NULL || in.folded_count == NULL) {
+        status = gs_fail(err, GS_ENOMEM, "no memory to judge %u steps", count);
+    } else {
+        memset(is_on, 0, count);
+        fit_all(&in);
+        *out = in.best;
+    }
+    free(in.trial);
+    free(in.came_from);
+    free(in.folded);
+    free(in.folded_count);
+    return status;
+}
