@@ -36,7 +36,7 @@ gs_status gs_op_gather_type(gs_op_gather *gather, const char *name, size_t lengt
     return GS_OK;
 }
 
-gs_status gs_op_gather_add(gs_op_gather *gather, const gs_op *op, gs_error *err)
+gs_status gs_op_gather_add(gs_op_gather *gather, const gs_traced_op *op, gs_error *err)
 {
     if (gather->count == gather->capacity) {
         if (gather->count >= GS_OPS_MAX) {
@@ -44,7 +44,7 @@ gs_status gs_op_gather_add(gs_op_gather *gather, const gs_op *op, gs_error *err)
                            gather->file, GS_OPS_MAX);
         }
         uint32_t wanted = gather->capacity == 0 ? FIRST_CAPACITY : gather->capacity * 2;
-        gs_op *grown = realloc(gather->ops, wanted * sizeof *grown);
+        gs_traced_op *grown = realloc(gather->ops, wanted * sizeof *grown);
         if (grown == NULL) {
             return no_memory(gather, err);
         }
@@ -91,7 +91,7 @@ gs_status gs_op_gather_finish(const gs_op_gather *gather, gs_arena *arena, gs_op
         return no_memory(gather, err);
     }
     for (uint32_t i = 0; i < count; i++) {
-        const gs_op *op = &gather->ops[i];
+        const gs_traced_op *op = &gather->ops[i];
         const int32_t row[INT_COLUMNS] = {op->dp_rank,  op->stage, op->rank,       op->step,
                                           op->sequence, op->chunk, op->micro_batch};
         for (int c = 0; c < INT_COLUMNS; c++) {

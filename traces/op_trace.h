@@ -34,7 +34,7 @@ typedef struct gs_op_trace {
 } gs_op_trace;
 
 /* One row, while a trace is gathered. */
-typedef struct gs_op {
+typedef struct gs_traced_op {
     int32_t dp_rank;
     int32_t stage;
     int32_t rank;
@@ -45,12 +45,12 @@ typedef struct gs_op {
     uint8_t type;
     gs_time_ns start_ns;
     gs_time_ns duration_ns;
-} gs_op;
+} gs_traced_op;
 
 /* Gathers rows whose number nobody knows yet. All zero but file to begin with. */
 typedef struct gs_op_gather {
     const char *file;
-    gs_op *ops;
+    gs_traced_op *ops;
     uint32_t count;
     uint32_t capacity;
     char *types[GS_OP_TYPES_MAX];
@@ -62,7 +62,7 @@ typedef struct gs_op_gather {
 GS_MUST_USE gs_status gs_op_gather_type(gs_op_gather *gather, const char *name, size_t length,
                                         uint8_t *out, gs_error *err);
 /* Errors: GS_ELIMIT, GS_ENOMEM. */
-GS_MUST_USE gs_status gs_op_gather_add(gs_op_gather *gather, const gs_op *op, gs_error *err);
+GS_MUST_USE gs_status gs_op_gather_add(gs_op_gather *gather, const gs_traced_op *op, gs_error *err);
 /* Copies what was gathered into columns. out: its sizes are 0. Errors: GS_EPARSE (no row),
  * GS_ENOMEM. Owner of out: the arena. */
 GS_MUST_USE gs_status gs_op_gather_finish(const gs_op_gather *gather, gs_arena *arena,

@@ -181,7 +181,7 @@ static gs_status bad_value(field which, const char *text, size_t length, gs_erro
 }
 
 static gs_status take_value(field which, const char *text, size_t length, gs_op_gather *gather,
-                            gs_op *out, gs_error *err)
+                            gs_traced_op *out, gs_error *err)
 {
     int32_t *const wholes[FIELD_COUNT] = {[FIELD_DP_RANK] = &out->dp_rank,
                                           [FIELD_STAGE] = &out->stage,
@@ -211,7 +211,7 @@ static gs_status take_value(field which, const char *text, size_t length, gs_op_
 }
 
 gs_status gs_bytedance_row_read(const gs_bytedance_head *head, const char *text, size_t length,
-                                gs_op_gather *gather, gs_op *out, gs_error *err)
+                                gs_op_gather *gather, gs_traced_op *out, gs_error *err)
 {
     const char *at = text;
     const char *end = text + length;

@@ -22,7 +22,7 @@ GS_MUST_USE gs_status gs_bytedance_head_read(const char *text, size_t length,
 /* Reads a row; its type goes into `gather`. Errors: GS_EPARSE naming column, value and what is
  * allowed (the caller adds file and line), GS_ELIMIT, GS_ENOMEM. */
 GS_MUST_USE gs_status gs_bytedance_row_read(const gs_bytedance_head *head, const char *text,
-                                            size_t length, gs_op_gather *gather, gs_op *out,
+                                            size_t length, gs_op_gather *gather, gs_traced_op *out,
                                             gs_error *err);
 
 #endif

@@ -36,7 +36,7 @@ static gs_status take_line(reader *in, const char *text, size_t length)
     if (length == 0) {
         return GS_OK;
     }
-    gs_op op = {0};
+    gs_traced_op op = {0};
     gs_status status = GS_OK;
     if (!in->has_head) {
         static const char MARK[] = "\xef\xbb\xbf";
