@@ -102,6 +102,20 @@ static void put_parts(const gs_step_row *sum, double *values)
     values[AT_comm_ns] = (double)sum->comm_ns / count;
 }
 
+/* Shares of the same sums; nan where the whole is nothing. */
+static double share(gs_time_ns part, gs_time_ns whole)
+{
+    return whole > 0 ? (double)part / (double)whole : (double)NAN;
+}
+
+static void put_shares(const gs_record *record, const gs_step_row *sum, double *values)
+{
+    values[AT_overlap_efficiency_ratio] =
+        share(sum->comm_ns - sum->exposed_comm_ns, gs_record_hideable_ns(record));
+    values[AT_exposed_ratio] = share(sum->exposed_comm_ns, sum->duration_ns);
+    values[AT_utilisation_ratio] = share(sum->compute_ns, sum->duration_ns);
+}
+
 static gs_step_row total_of(const gs_record *record)
 {
     gs_step_row sum = {.rank = GS_ALL_RANKS};
@@ -159,6 +173,7 @@ gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts, 
     double steps = (double)sum.step / (double)gs_record_rank_count(record);
     if (sum.step > 0) {
         put_parts(&sum, values);
+        put_shares(record, &sum, values);
         if (facts->nic_count > 0) {
             values[AT_wire_bytes_per_step] =
                 (double)facts->nic_bytes_sent / (double)facts->nic_count / steps;
@@ -167,6 +182,7 @@ gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts, 
     double samples = (double)facts->samples_per_step * steps;
     values[AT_samples] = samples;
     values[AT_run_ns] = (double)facts->end_ns;
+    values[AT_recovery_cost_ns] = (double)facts->recovery_ns;
     if (facts->end_ns > 0) {
         values[AT_samples_per_s] = samples * (double)GS_NS_PER_S / (double)facts->end_ns;
     }

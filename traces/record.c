@@ -20,6 +20,7 @@ struct gs_record {
     int64_t *last_steps; /* [rank_count]; -1: none yet */
     step_sum *sums;      /* ascending step */
     int64_t sum_count, sum_capacity;
+    gs_time_ns hideable_ns;
     /* Rows of every rank, where they are kept: in order of arrival until they are read. Ranks may
      * run far apart, so that keeping them sorted all the time would move many rows each time. */
     bool *is_sorted; /* apart, because reading sorts a const record; NULL: rows are not kept */
@@ -151,6 +152,12 @@ static void add_to_sums(gs_record *record, const gs_step_row *row)
     sum->rank_count++;
 }
 
+static gs_time_ns hideable_of(const gs_step_row *row)
+{
+    gs_time_ns work_ns = row->compute_ns + row->input_ns;
+    return row->comm_ns < work_ns ? row->comm_ns : work_ns;
+}
+
 static void check_row(const gs_record *record, const gs_step_row *row)
 {
     GS_ASSERT(row->rank >= 0);
@@ -182,6 +189,7 @@ gs_status gs_record_step(gs_record *record, const gs_step_row *row)
     total->step++;
     add_up(total, row);
     record->last_steps[row->rank] = row->step;
+    record->hideable_ns += hideable_of(row);
     add_to_sums(record, row);
     if (keeps_rows) {
         record->rows[record->row_count++] = *row;
@@ -255,6 +263,11 @@ uint32_t gs_record_rank_count(const gs_record *record)
     return record->rank_count;
 }
 
+gs_time_ns gs_record_hideable_ns(const gs_record *record)
+{
+    return record->hideable_ns;
+}
+
 int64_t gs_record_mean_count(const gs_record *record)
 {
     return record->sum_count;
@@ -272,6 +285,7 @@ double gs_record_mean_ns(const gs_record *record, int64_t index)
 
 typedef struct packed_head {
     int64_t rank_count, sum_count, row_count, curve_count;
+    gs_time_ns hideable_ns;
     bool keeps_all;
 } packed_head;
 
@@ -285,8 +299,12 @@ static void put(char **at, const void *items, int64_t count, size_t item_bytes)
 
 size_t gs_record_pack(const gs_record *record, void *out)
 {
-    packed_head head = {record->rank_count, record->sum_count, record->row_count,
-                        record->curve_count, record->is_sorted != NULL};
+    packed_head head = {.rank_count = record->rank_count,
+                        .sum_count = record->sum_count,
+                        .row_count = record->row_count,
+                        .curve_count = record->curve_count,
+                        .hideable_ns = record->hideable_ns,
+                        .keeps_all = record->is_sorted != NULL};
     size_t bytes = sizeof head;
     bytes += (size_t)head.rank_count * (sizeof *record->totals + sizeof *record->last_steps);
     bytes += (size_t)head.sum_count * sizeof *record->sums;
@@ -347,6 +365,7 @@ gs_record *gs_record_unpack(const void *in, size_t bytes)
     }
     unpacking from = {(const char *)in + sizeof head, bytes - sizeof head, false};
     record->rank_count = (uint32_t)head.rank_count;
+    record->hideable_ns = head.hideable_ns;
     record->sum_count = record->sum_capacity = head.sum_count;
     record->curve_count = record->curve_capacity = head.curve_count;
     record->row_count = record->row_capacity = head.row_count;

@@ -59,6 +59,9 @@ gs_curve_row gs_record_curve_at(const gs_record *record, int64_t index);
  */
 gs_step_row gs_record_rank_total(const gs_record *record, uint32_t rank);
 uint32_t gs_record_rank_count(const gs_record *record);
+/* Communication that the ranks' own work could have hidden: the sum over all steps of all ranks of
+ * the shorter of comm and compute + input. */
+gs_time_ns gs_record_hideable_ns(const gs_record *record);
 /* Steps that at least one rank has done, in order, and for each the mean duration over the ranks
  * that did it; the same whether all ranks are kept or not. */
 int64_t gs_record_mean_count(const gs_record *record);
@@ -89,6 +92,7 @@ typedef struct gs_run_facts {
     uint32_t nic_count;       /* NICs that nic_bytes_sent is the sum of; 0: not measured */
     int64_t samples_per_step; /* all ranks */
     gs_time_ns end_ns;        /* of the run */
+    gs_time_ns recovery_ns;   /* of it, lost to faults */
     double target_accuracy;   /* 0: none */
     int64_t nic_bytes_sent;   /* by all NICs over the run */
     uint64_t events;          /* of the simulator */

@@ -53,6 +53,11 @@ Test(sim, hides_all_buckets_but_the_last)
     cr_assert_eq(row.wait_ns, 0);
     cr_assert_float_eq((double)row.duration_ns, 6.32e6, 200);
     cr_assert_eq(row.bytes_sent, 4000000);
+    /* Three of four buckets are hidden, and 5 ms of compute could hide all four. */
+    double values[64];
+    bool censored;
+    cr_assert_eq(gs_record_metrics(record, &result.facts, values, &censored), GS_OK);
+    cr_assert_float_eq(values[gs_metric_find("overlap_efficiency_ratio")], 0.75, 1e-3);
     gs_record_destroy(record);
     small_job_fini(&job);
 }

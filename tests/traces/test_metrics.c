@@ -152,6 +152,50 @@ Test(metrics, parts_are_means_per_rank_and_step_and_add_up_to_the_step)
     gs_record_destroy(record);
 }
 
+/* Rank 0 hides 47 - 23 = 24 of comm 47 behind 61 + 5 of its own work, which could hide all 47; rank
+ * 1 hides 100 - 60 = 40, and its 30 + 10 could hide no more than these 40 of 100. 64 / 87. The step
+ * is 101 + 103 = 204 over both, of which 23 + 60 exposed and 61 + 30 compute. */
+Test(metrics, overlap_is_judged_by_what_each_step_could_hide)
+{
+    gs_record *record = gs_record_create(2, false);
+    gs_step_row left = {.duration_ns = 101,
+                        .compute_ns = 61,
+                        .comm_ns = 47,
+                        .exposed_comm_ns = 23,
+                        .wait_ns = 12,
+                        .input_ns = 5};
+    gs_step_row right = {.rank = 1,
+                         .duration_ns = 103,
+                         .compute_ns = 30,
+                         .comm_ns = 100,
+                         .exposed_comm_ns = 60,
+                         .input_ns = 10,
+                         .overhead_ns = 3};
+    cr_assert_eq(gs_record_step(record, &left), GS_OK);
+    cr_assert_eq(gs_record_step(record, &right), GS_OK);
+    cr_assert_eq(gs_record_hideable_ns(record), 87);
+    double values[METRICS_MAX];
+    measure(record, &(gs_run_facts){.end_ns = 103, .recovery_ns = 17}, values);
+    assert_near(value_of(values, "overlap_efficiency_ratio"), 64.0 / 87.0);
+    assert_near(value_of(values, "exposed_ratio"), 83.0 / 204.0);
+    assert_near(value_of(values, "utilisation_ratio"), 91.0 / 204.0);
+    cr_assert_eq(value_of(values, "recovery_cost_ns"), 17.0);
+    gs_record_destroy(record);
+}
+
+Test(metrics, without_communication_there_is_no_overlap_to_judge)
+{
+    gs_record *record = gs_record_create(1, false);
+    add_duration(record, 0, 0, 977);
+    double values[METRICS_MAX];
+    measure(record, &(gs_run_facts){.end_ns = 977}, values);
+    cr_assert(isnan(value_of(values, "overlap_efficiency_ratio")));
+    cr_assert_eq(value_of(values, "exposed_ratio"), 0.0);
+    cr_assert_eq(value_of(values, "utilisation_ratio"), 1.0);
+    cr_assert_eq(value_of(values, "recovery_cost_ns"), 0.0);
+    gs_record_destroy(record);
+}
+
 /* Two ranks, two steps each, 128 samples a step, 4 s: 256 samples, 64 a second. NICs: 2,000 bytes
  * over 2 NICs and 2 steps are 500. */
 Test(metrics, samples_and_bytes_come_from_the_facts_of_the_host)

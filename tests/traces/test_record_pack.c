@@ -14,6 +14,7 @@ static gs_record *make(bool keep_all)
         gs_step_row row = {.step = 3, .rank = rank, .start_ns = 100 + rank};
         row.compute_ns = 7 + 4 * rank;
         row.duration_ns = row.compute_ns;
+        row.comm_ns = 5;
         row.bytes_sent = 13;
         cr_assert_eq(gs_record_step(record, &row), GS_OK);
     }
@@ -37,6 +38,7 @@ static void compare(const gs_record *a, const gs_record *b)
     /* (7 + 11) / 2 */
     cr_assert_float_eq(gs_record_mean_ns(b, 0), 9.0, 1e-12);
     cr_assert_eq(gs_record_rank_total(b, 1).compute_ns, 11);
+    cr_assert_eq(gs_record_hideable_ns(b), 10); /* 5 of each */
     cr_assert_eq(gs_record_curve_count(b), 1);
     cr_assert_eq(gs_record_curve_at(b, 0).samples, 64);
 }
