@@ -1,12 +1,11 @@
 #include "traces/record.h"
 
 #include "base/assert.h"
+#include "traces/grow.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ROWS_MIN = 64 };
 
 /* One step added up over the ranks that have done it. */
 typedef struct step_sum {
@@ -28,6 +27,7 @@ struct gs_record {
     int64_t row_count, row_capacity;
     gs_curve_row *curve;
     int64_t curve_count, curve_capacity;
+    gs_series *series; /* apart, because whoever reads a record may not change it */
 };
 
 gs_record *gs_record_create(uint32_t rank_count, bool keep_all_ranks)
@@ -41,7 +41,8 @@ gs_record *gs_record_create(uint32_t rank_count, bool keep_all_ranks)
     record->totals = calloc(rank_count, sizeof *record->totals);
     record->last_steps = calloc(rank_count, sizeof *record->last_steps);
     record->is_sorted = keep_all_ranks ? calloc(1, sizeof *record->is_sorted) : NULL;
-    if (record->totals == NULL || record->last_steps == NULL ||
+    record->series = calloc(1, sizeof *record->series);
+    if (record->totals == NULL || record->last_steps == NULL || record->series == NULL ||
         (keep_all_ranks && record->is_sorted == NULL)) {
         gs_record_destroy(record);
         return NULL;
@@ -58,6 +59,10 @@ void gs_record_destroy(gs_record *record)
     if (record == NULL) {
         return;
     }
+    if (record->series != NULL) {
+        gs_series_fini(record->series);
+    }
+    free(record->series);
     free(record->is_sorted);
     free(record->rows);
     free(record->totals);
@@ -67,27 +72,10 @@ void gs_record_destroy(gs_record *record)
     free(record);
 }
 
-/* The array with room for one more item, moved if need be. NULL: no memory, nothing has changed. */
-static void *make_room(void *items, int64_t count, int64_t *capacity, size_t item_bytes)
-{
-    if (count < *capacity) {
-        return items;
-    }
-    int64_t grown = *capacity == 0 ? ROWS_MIN : *capacity * 2;
-    if ((uint64_t)grown > SIZE_MAX / item_bytes) {
-        return NULL;
-    }
-    void *moved = realloc(items, (size_t)grown * item_bytes);
-    if (moved != NULL) {
-        *capacity = grown;
-    }
-    return moved;
-}
-
 static bool make_room_for_sum(gs_record *record)
 {
     void *sums =
-        make_room(record->sums, record->sum_count, &record->sum_capacity, sizeof *record->sums);
+        gs_grow(record->sums, record->sum_count, &record->sum_capacity, sizeof *record->sums);
     if (sums != NULL) {
         record->sums = sums;
     }
@@ -97,7 +85,7 @@ static bool make_room_for_sum(gs_record *record)
 static bool make_room_for_row(gs_record *record)
 {
     void *rows =
-        make_room(record->rows, record->row_count, &record->row_capacity, sizeof *record->rows);
+        gs_grow(record->rows, record->row_count, &record->row_capacity, sizeof *record->rows);
     if (rows != NULL) {
         record->rows = rows;
     }
@@ -201,8 +189,8 @@ gs_status gs_record_step(gs_record *record, const gs_step_row *row)
 gs_status gs_record_curve(gs_record *record, const gs_curve_row *row)
 {
     GS_ASSERT(record->curve_count == 0 || row->step > record->curve[record->curve_count - 1].step);
-    void *curve = make_room(record->curve, record->curve_count, &record->curve_capacity,
-                            sizeof *record->curve);
+    void *curve =
+        gs_grow(record->curve, record->curve_count, &record->curve_capacity, sizeof *record->curve);
     if (curve == NULL) {
         return GS_ENOMEM;
     }
@@ -252,6 +240,16 @@ gs_curve_row gs_record_curve_at(const gs_record *record, int64_t index)
     return record->curve[index];
 }
 
+gs_series *gs_record_series(gs_record *record)
+{
+    return record->series;
+}
+
+const gs_series *gs_record_series_read(const gs_record *record)
+{
+    return record->series;
+}
+
 gs_step_row gs_record_rank_total(const gs_record *record, uint32_t rank)
 {
     GS_ASSERT(rank < record->rank_count);
@@ -285,6 +283,7 @@ double gs_record_mean_ns(const gs_record *record, int64_t index)
 
 typedef struct packed_head {
     int64_t rank_count, sum_count, row_count, curve_count;
+    int64_t name_count, point_count, bin_count; /* of the series */
     gs_time_ns hideable_ns;
     bool keeps_all;
 } packed_head;
@@ -303,6 +302,9 @@ size_t gs_record_pack(const gs_record *record, void *out)
                         .sum_count = record->sum_count,
                         .row_count = record->row_count,
                         .curve_count = record->curve_count,
+                        .name_count = record->series->name_count,
+                        .point_count = record->series->point_count,
+                        .bin_count = record->series->bin_count,
                         .hideable_ns = record->hideable_ns,
                         .keeps_all = record->is_sorted != NULL};
     size_t bytes = sizeof head;
@@ -310,6 +312,10 @@ size_t gs_record_pack(const gs_record *record, void *out)
     bytes += (size_t)head.sum_count * sizeof *record->sums;
     bytes += (size_t)head.row_count * sizeof *record->rows;
     bytes += (size_t)head.curve_count * sizeof *record->curve;
+    const gs_series *series = record->series;
+    bytes += (size_t)head.name_count * sizeof *series->names;
+    bytes += (size_t)head.point_count * sizeof *series->points;
+    bytes += (size_t)head.bin_count * sizeof *series->bins;
     if (out != NULL) {
         char *at = out;
         put(&at, &head, 1, sizeof head);
@@ -318,6 +324,9 @@ size_t gs_record_pack(const gs_record *record, void *out)
         put(&at, record->sums, head.sum_count, sizeof *record->sums);
         put(&at, record->rows, head.row_count, sizeof *record->rows);
         put(&at, record->curve, head.curve_count, sizeof *record->curve);
+        put(&at, series->names, head.name_count, sizeof *series->names);
+        put(&at, series->points, head.point_count, sizeof *series->points);
+        put(&at, series->bins, head.bin_count, sizeof *series->bins);
     }
     return bytes;
 }
@@ -351,6 +360,16 @@ static void *take(unpacking *from, int64_t count, size_t item_bytes)
     return items;
 }
 
+static void take_series(unpacking *from, const packed_head *head, gs_series *series)
+{
+    series->name_count = series->name_capacity = head->name_count;
+    series->point_count = series->point_capacity = head->point_count;
+    series->bin_count = series->bin_capacity = head->bin_count;
+    series->names = take(from, head->name_count, sizeof *series->names);
+    series->points = take(from, head->point_count, sizeof *series->points);
+    series->bins = take(from, head->bin_count, sizeof *series->bins);
+}
+
 gs_record *gs_record_unpack(const void *in, size_t bytes)
 {
     packed_head head;
@@ -370,12 +389,16 @@ gs_record *gs_record_unpack(const void *in, size_t bytes)
     record->curve_count = record->curve_capacity = head.curve_count;
     record->row_count = record->row_capacity = head.row_count;
     record->is_sorted = head.keeps_all ? calloc(1, sizeof *record->is_sorted) : NULL;
-    from.failed = head.keeps_all && record->is_sorted == NULL;
+    record->series = calloc(1, sizeof *record->series);
+    from.failed = (head.keeps_all && record->is_sorted == NULL) || record->series == NULL;
     record->totals = take(&from, head.rank_count, sizeof *record->totals);
     record->last_steps = take(&from, head.rank_count, sizeof *record->last_steps);
     record->sums = take(&from, head.sum_count, sizeof *record->sums);
     record->rows = take(&from, head.row_count, sizeof *record->rows);
     record->curve = take(&from, head.curve_count, sizeof *record->curve);
+    if (record->series != NULL) {
+        take_series(&from, &head, record->series);
+    }
     if (from.failed || from.left != 0) {
         gs_record_destroy(record);
         return NULL;

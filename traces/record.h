@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "traces/series.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,6 +56,9 @@ int64_t gs_record_step_count(const gs_record *record); /* rows */
 gs_step_row gs_record_step_at(const gs_record *record, int64_t index);
 int64_t gs_record_curve_count(const gs_record *record);
 gs_curve_row gs_record_curve_at(const gs_record *record, int64_t index);
+/* Values over time; the record's own. */
+gs_series *gs_record_series(gs_record *record);
+const gs_series *gs_record_series_read(const gs_record *record);
 /* Sums over all steps of one rank; start_ns is that of its first step, step is how many there were.
  */
 gs_step_row gs_record_rank_total(const gs_record *record, uint32_t rank);

@@ -110,7 +110,30 @@ static inline gs_stored_run fixture_run(uint64_t seed, uint64_t result_hash)
     };
 }
 
-/* step_count steps of two ranks, kept apart, and a curve of two rows. Owner: caller. */
+/* A series of two ranks, a value that is not finite, two values at one time, and a histogram with a
+ * bin that nothing lay in. */
+static inline void fixture_series(gs_series *series)
+{
+    uint32_t norm = 0;
+    uint32_t abs = 0;
+    int64_t bin = 0;
+    cr_assert_eq(gs_series_find_name(series, "gradient_norm", &norm), GS_OK);
+    cr_assert_eq(gs_series_find_name(series, "gradient_abs/hidden0", &abs), GS_OK);
+    const gs_series_point points[] = {{norm, 1, 300, 0.25},
+                                      {norm, GS_ALL_RANKS, 977, 2.5},
+                                      {norm, GS_ALL_RANKS, 977, 3.5},
+                                      {norm, GS_ALL_RANKS, 100, (double)NAN}};
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        cr_assert_eq(gs_series_add(series, &points[i]), GS_OK);
+    }
+    const gs_series_bin bins[] = {{abs, GS_ALL_RANKS, 0.0, 1e-3, 0},
+                                  {abs, GS_ALL_RANKS, 1e-3, 1.0, 4711}};
+    for (size_t i = 0; i < sizeof bins / sizeof *bins; i++) {
+        cr_assert_eq(gs_series_add_bin(series, &bins[i], &bin), GS_OK);
+    }
+}
+
+/* step_count steps of two ranks, kept apart, a curve of two rows, and series. Owner: caller. */
 static inline gs_record *fixture_record(int64_t step_count)
 {
     gs_record *record = gs_record_create(2, true);
@@ -136,6 +159,7 @@ static inline gs_record *fixture_record(int64_t step_count)
         .step = 20, .time_ns = 20977, .samples = 1280, .loss = 0.5, .accuracy = 0.9375};
     cr_assert_eq(gs_record_curve(record, &first), GS_OK);
     cr_assert_eq(gs_record_curve(record, &last), GS_OK);
+    fixture_series(gs_record_series(record));
     return record;
 }
 

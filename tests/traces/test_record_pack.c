@@ -20,6 +20,13 @@ static gs_record *make(bool keep_all)
     }
     gs_curve_row point = {.step = 4, .time_ns = 111, .samples = 64, .loss = 0.5, .accuracy = 0.25};
     cr_assert_eq(gs_record_curve(record, &point), GS_OK);
+    gs_series *series = gs_record_series(record);
+    uint32_t name = 0;
+    int64_t bin = 0;
+    cr_assert_eq(gs_series_find_name(series, "gradient_norm", &name), GS_OK);
+    cr_assert_eq(gs_series_find_name(series, "gradient_abs", &name), GS_OK);
+    cr_assert_eq(gs_series_add(series, &(gs_series_point){1, 0, 111, 0.125}), GS_OK);
+    cr_assert_eq(gs_series_add_bin(series, &(gs_series_bin){1, -1, 0.5, 1.0, 17}, &bin), GS_OK);
     return record;
 }
 
@@ -41,6 +48,13 @@ static void compare(const gs_record *a, const gs_record *b)
     cr_assert_eq(gs_record_hideable_ns(b), 10); /* 5 of each */
     cr_assert_eq(gs_record_curve_count(b), 1);
     cr_assert_eq(gs_record_curve_at(b, 0).samples, 64);
+    const gs_series *series = gs_record_series_read(b);
+    cr_assert_eq(series->name_count, 2);
+    cr_assert_str_eq(series->names[1].text, "gradient_abs");
+    cr_assert_eq(series->point_count, 1);
+    cr_assert_eq(series->points[0].value, 0.125);
+    cr_assert_eq(series->bin_count, 1);
+    cr_assert_eq(series->bins[0].count, 17);
 }
 
 static void round_trip(bool keep_all)

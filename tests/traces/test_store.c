@@ -140,6 +140,49 @@ Test(store, rows_of_steps_and_curve_are_read_back)
     gs_arena_fini(&arena);
 }
 
+Test(store, series_and_histograms_are_read_back_by_name_rank_and_place)
+{
+    gs_arena arena;
+    gs_arena_init(&arena);
+    gs_record *record = fixture_record(1);
+    gs_stored_run run = fixture_run(1, 1);
+    run.record = record;
+    gs_store *store = fixture_open(fixture_path("runs.db"), GS_STORE_WRITE);
+    int64_t id = fixture_write(store, &run);
+    const gs_stored_point *points = NULL;
+    const gs_stored_bin *bins = NULL;
+    int64_t count = 0;
+    cr_assert_eq(gs_store_read_series(store, id, &arena, &points, &count, NULL), GS_OK);
+    cr_assert_eq(count, 3);
+    cr_assert_str_eq(points[0].name, "gradient_norm");
+    cr_assert_eq(points[0].rank, GS_ALL_RANKS);
+    cr_assert_eq(points[0].at_ns, 100);
+    cr_assert(isnan(points[0].value));
+    cr_assert_eq(points[1].at_ns, 977);
+    cr_assert_eq(points[1].value, 3.5); /* the later of two at one time */
+    cr_assert_eq(points[2].rank, 1);
+    cr_assert_eq(points[2].value, 0.25);
+    cr_assert_eq(gs_store_read_histograms(store, id, &arena, &bins, &count, NULL), GS_OK);
+    cr_assert_eq(count, 1); /* the empty bin is not kept */
+    cr_assert_str_eq(bins[0].name, "gradient_abs/hidden0");
+    cr_assert_eq(bins[0].rank, GS_ALL_RANKS);
+    cr_assert_eq(bins[0].low, 1e-3);
+    cr_assert_eq(bins[0].high, 1.0);
+    cr_assert_eq(bins[0].count, 4711);
+    /* The same run again replaces them. */
+    gs_record *bare = gs_record_create(2, true);
+    run.record = bare;
+    cr_assert_eq(fixture_write(store, &run), id);
+    cr_assert_eq(gs_store_read_series(store, id, &arena, &points, &count, NULL), GS_OK);
+    cr_assert_eq(count, 0);
+    cr_assert_eq(gs_store_read_histograms(store, id, &arena, &bins, &count, NULL), GS_OK);
+    cr_assert_eq(count, 0);
+    gs_store_close(store);
+    gs_record_destroy(record);
+    gs_record_destroy(bare);
+    gs_arena_fini(&arena);
+}
+
 Test(store, what_is_not_finite_is_null_and_comes_back_as_nan)
 {
     gs_arena arena;

@@ -111,7 +111,7 @@ typedef struct gs_stored_run {
     uint32_t input_count;
     const double *values;    /* [gs_metric_count()], NAN: NULL in the table; or NULL: none */
     bool target_censored;    /* time_to_target_ns is a lower bound */
-    const gs_record *record; /* step and curve rows; NULL: none */
+    const gs_record *record; /* steps, curve, series and histograms; NULL: none */
 } gs_stored_run;
 
 /* Stores a run in one transaction. Its key is made of source, version, commit, config, strategy and
@@ -147,5 +147,28 @@ GS_MUST_USE gs_status gs_store_read_steps(gs_store *store, int64_t run_id, gs_ar
 GS_MUST_USE gs_status gs_store_read_curve(gs_store *store, int64_t run_id, gs_arena *arena,
                                           const gs_curve_row **out_rows, int64_t *out_count,
                                           gs_error *err);
+
+/* A value of a named series, and a bin of a named histogram. */
+typedef struct gs_stored_point {
+    const char *name;
+    int32_t rank; /* GS_ALL_RANKS: of the job */
+    gs_time_ns at_ns;
+    double value; /* NAN: not finite when it was written */
+} gs_stored_point;
+
+typedef struct gs_stored_bin {
+    const char *name;
+    int32_t rank;
+    double low, high; /* [low, high) */
+    int64_t count;    /* > 0 */
+} gs_stored_bin;
+
+/* By name, then rank, then time or low end. Owner: the arena. */
+GS_MUST_USE gs_status gs_store_read_series(gs_store *store, int64_t run_id, gs_arena *arena,
+                                           const gs_stored_point **out_rows, int64_t *out_count,
+                                           gs_error *err);
+GS_MUST_USE gs_status gs_store_read_histograms(gs_store *store, int64_t run_id, gs_arena *arena,
+                                               const gs_stored_bin **out_rows, int64_t *out_count,
+                                               gs_error *err);
 
 #endif

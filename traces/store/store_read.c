@@ -265,6 +265,31 @@ static bool take_curve(const gs_sql_query *query, int64_t index, void *rows, gs_
     return true;
 }
 
+static bool take_point(const gs_sql_query *query, int64_t index, void *rows, gs_arena *arena)
+{
+    bool ok = true;
+    ((gs_stored_point *)rows)[index] = (gs_stored_point){
+        .name = take_text(query, 0, arena, &ok),
+        .rank = (int32_t)gs_sql_int(query, 1),
+        .at_ns = gs_sql_int(query, 2),
+        .value = gs_sql_real(query, 3),
+    };
+    return ok;
+}
+
+static bool take_bin(const gs_sql_query *query, int64_t index, void *rows, gs_arena *arena)
+{
+    bool ok = true;
+    ((gs_stored_bin *)rows)[index] = (gs_stored_bin){
+        .name = take_text(query, 0, arena, &ok),
+        .rank = (int32_t)gs_sql_int(query, 1),
+        .low = gs_sql_real(query, 2),
+        .high = gs_sql_real(query, 3),
+        .count = gs_sql_int(query, 4),
+    };
+    return ok;
+}
+
 gs_status gs_store_read_run(gs_store *store, int64_t run_id, gs_arena *arena, gs_stored_run *out,
                             gs_error *err)
 {
@@ -315,6 +340,36 @@ gs_status gs_store_read_curve(gs_store *store, int64_t run_id, gs_arena *arena,
         sizeof(gs_curve_row), take_curve};
     table_rows rows = {0};
     GS_TRY(read_rows(store, &curve, run_id, arena, &rows, err));
+    *out_rows = rows.rows;
+    *out_count = rows.count;
+    return GS_OK;
+}
+
+gs_status gs_store_read_series(gs_store *store, int64_t run_id, gs_arena *arena,
+                               const gs_stored_point **out_rows, int64_t *out_count, gs_error *err)
+{
+    static const table_reader series = {
+        "SELECT count(*) FROM series WHERE run_id = ?",
+        "SELECT name, rank, at_ns, value FROM series WHERE run_id = ? ORDER BY name, rank, at_ns",
+        sizeof(gs_stored_point), take_point};
+    table_rows rows = {0};
+    GS_TRY(read_rows(store, &series, run_id, arena, &rows, err));
+    *out_rows = rows.rows;
+    *out_count = rows.count;
+    return GS_OK;
+}
+
+gs_status gs_store_read_histograms(gs_store *store, int64_t run_id, gs_arena *arena,
+                                   const gs_stored_bin **out_rows, int64_t *out_count,
+                                   gs_error *err)
+{
+    static const table_reader histograms = {
+        "SELECT count(*) FROM histogram WHERE run_id = ?",
+        "SELECT name, rank, low, high, count FROM histogram WHERE run_id = ? "
+        "ORDER BY name, rank, low",
+        sizeof(gs_stored_bin), take_bin};
+    table_rows rows = {0};
+    GS_TRY(read_rows(store, &histograms, run_id, arena, &rows, err));
     *out_rows = rows.rows;
     *out_count = rows.count;
     return GS_OK;

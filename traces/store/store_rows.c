@@ -138,6 +138,38 @@ static gs_status write_curve(gs_sql_query *query, const gs_stored_run *run, gs_e
     return GS_OK;
 }
 
+static gs_status write_series(gs_sql_query *query, const gs_stored_run *run, gs_error *err)
+{
+    const gs_series *series = run->record == NULL ? NULL : gs_record_series_read(run->record);
+    for (int64_t i = 0; series != NULL && i < series->point_count; i++) {
+        const gs_series_point *point = &series->points[i];
+        gs_sql_bind_text(query, 2, series->names[point->name].text);
+        gs_sql_bind_int(query, 3, point->rank);
+        gs_sql_bind_int(query, 4, point->at_ns);
+        gs_sql_bind_real(query, 5, point->value);
+        GS_TRY(gs_sql_done(query, err));
+    }
+    return GS_OK;
+}
+
+static gs_status write_histograms(gs_sql_query *query, const gs_stored_run *run, gs_error *err)
+{
+    const gs_series *series = run->record == NULL ? NULL : gs_record_series_read(run->record);
+    for (int64_t i = 0; series != NULL && i < series->bin_count; i++) {
+        const gs_series_bin *bin = &series->bins[i];
+        if (bin->count == 0) {
+            continue;
+        }
+        gs_sql_bind_text(query, 2, series->names[bin->name].text);
+        gs_sql_bind_int(query, 3, bin->rank);
+        gs_sql_bind_real(query, 4, bin->low);
+        gs_sql_bind_real(query, 5, bin->high);
+        gs_sql_bind_int(query, 6, bin->count);
+        GS_TRY(gs_sql_done(query, err));
+    }
+    return GS_OK;
+}
+
 gs_status gs_store_write_rows(gs_store *store, const gs_stored_run *run, int64_t run_id,
                               gs_error *err)
 {
@@ -156,6 +188,12 @@ gs_status gs_store_write_rows(gs_store *store, const gs_stored_run *run, int64_t
         {"INSERT INTO curve(run_id, step, time_ns, samples, loss, accuracy) "
          "VALUES(?, ?, ?, ?, ?, ?)",
          write_curve},
+        /* Two values at one nanosecond: the later one stands. */
+        {"INSERT INTO series(run_id, name, rank, at_ns, value) VALUES(?, ?, ?, ?, ?) "
+         "ON CONFLICT DO UPDATE SET value = excluded.value",
+         write_series},
+        {"INSERT INTO histogram(run_id, name, rank, low, high, count) VALUES(?, ?, ?, ?, ?, ?)",
+         write_histograms},
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         gs_sql_query query = {0};
