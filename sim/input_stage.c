@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "sim/noise.h"
+#include "sim/tick.h"
 
 enum { AHEAD_MAX = 1 << 20 };
 
@@ -77,7 +78,7 @@ static gs_time_ns cost(const gs_input_loader *loader, uint32_t rank, uint64_t ba
 {
     gs_rng_key key = {.seed = loader->seed, .purpose = GS_RNG_INPUT, .entity = rank};
     double factor = gs_noise_draw(&loader->noise, key, batch, 0);
-    return (gs_time_ns)ceil((double)loader->time_ns * factor);
+    return gs_time_of(ceil((double)loader->time_ns * factor));
 }
 
 gs_time_ns gs_input_loader_take(gs_input_loader *loader, uint32_t rank, gs_time_ns wanted_ns)

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "strategies/registry.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,29 +283,74 @@ static void handle(gs_sim *sim, const gs_sim_event *event)
     GS_ASSERT(false && "no such event");
 }
 
+static int64_t steps_of_slowest(const gs_sim *sim)
+{
+    int64_t steps = INT64_MAX;
+    for (uint32_t rank = 0; rank < sim->job.ranks; rank++) {
+        int64_t own = gs_driver_step(sim->entities[rank].driver);
+        steps = own < steps ? own : steps;
+    }
+    return steps;
+}
+
+enum { WAIT_BYTES = 160 };
+
+/* What a rank in a blocking op of its profile waits for. */
+static void describe_block(const gs_sim *sim, uint32_t rank, char out[WAIT_BYTES])
+{
+    const gs_sim_worker *worker = &sim->workers[rank];
+    uint32_t which = worker->program->segments[worker->segment - 1].index;
+    uint32_t came = 0;
+    for (uint32_t i = 0; i < sim->job.ranks; i++) {
+        const gs_sim_worker *other = &sim->workers[i];
+        came += other->phase == GS_WORKER_BLOCKS && other->blocking == worker->blocking;
+    }
+    snprintf(out, WAIT_BYTES,
+             "worker %u, step %lld, waits in blocking op %u (%.40s), to which %u of %u ranks came",
+             rank, (long long)worker->step - 1, which,
+             sim->scenario->workload.profile->blocking[which].name, came, sim->job.ranks);
+}
+
+static bool waits(const gs_sim *sim, uint32_t entity, char out[WAIT_BYTES])
+{
+    if (entity < sim->job.ranks && sim->workers[entity].phase == GS_WORKER_BLOCKS) {
+        describe_block(sim, entity, out);
+        return true;
+    }
+    return !gs_driver_is_drained(sim->entities[entity].driver) &&
+           gs_driver_waits_for(sim->entities[entity].driver, out, WAIT_BYTES);
+}
+
 /* Nothing is on its way and somebody still waits: who, and for whom. */
 static void report_deadlock(gs_sim *sim)
 {
-    char waits[3][160];
+    char texts[3][WAIT_BYTES];
+    char text[WAIT_BYTES];
     uint32_t found = 0, waiting = 0;
     for (uint32_t i = 0; i < sim->entity_count; i++) {
-        char *out = waits[found < 3 ? found : 2];
-        char text[160];
-        if (!gs_driver_is_drained(sim->entities[i].driver) &&
-            gs_driver_waits_for(sim->entities[i].driver, text, sizeof text)) {
+        if (waits(sim, i, text)) {
             waiting++;
             if (found < 3) {
-                memcpy(out, text, sizeof text);
-                found++;
+                memcpy(texts[found++], text, sizeof text);
             }
         }
     }
     gs_error err;
     (void)gs_fail(&err, GS_EDEADLOCK, "%s: %u of %u wait and nothing is on its way: %s%s%s%s%s",
                   sim->config.strategy->label, waiting, sim->entity_count,
-                  found > 0 ? waits[0] : "nobody says for what", found > 1 ? "; " : "",
-                  found > 1 ? waits[1] : "", found > 2 ? "; " : "", found > 2 ? waits[2] : "");
+                  found > 0 ? texts[0] : "nobody says for what", found > 1 ? "; " : "",
+                  found > 1 ? texts[1] : "", found > 2 ? "; " : "", found > 2 ? texts[2] : "");
     gs_sim_fail(sim, GS_EDEADLOCK, &err);
+}
+
+static void report_limit(gs_sim *sim)
+{
+    gs_error err;
+    (void)gs_fail(&err, GS_ELIMIT,
+                  "%s: step %lld: the run has over %s, the most there can be; give it fewer steps, "
+                  "or look for a rate or a time that was not meant",
+                  sim->config.strategy->label, (long long)steps_of_slowest(sim), sim->loop.limit);
+    gs_sim_fail(sim, GS_ELIMIT, &err);
 }
 
 static void check_leftovers(gs_sim *sim)
@@ -327,6 +373,8 @@ static void end_of_events(gs_sim *sim)
         gs_error err;
         (void)no_memory(sim, &err);
         gs_sim_fail(sim, GS_ENOMEM, &err);
+    } else if (sim->loop.limit != NULL) {
+        report_limit(sim);
     } else if (sim->drained < sim->entity_count) {
         report_deadlock(sim);
     } else {
@@ -351,7 +399,7 @@ bool gs_sim_run(gs_sim *sim, uint64_t events)
 
 double gs_sim_progress(const gs_sim *sim)
 {
-    double budget = (double)(sim->budget_passes * sim->job.ranks);
+    double budget = (double)sim->budget_passes * sim->job.ranks;
     return budget > 0.0 ? (double)sim->passes / budget : 1.0;
 }
 
@@ -383,16 +431,6 @@ static uint64_t weights_hash(const gs_sim *sim)
         hash = gs_entity_memory_hash(&sim->entities[rank].memory, vector, hash);
     }
     return hash;
-}
-
-static int64_t steps_of_slowest(const gs_sim *sim)
-{
-    int64_t steps = INT64_MAX;
-    for (uint32_t rank = 0; rank < sim->job.ranks; rank++) {
-        int64_t own = gs_driver_step(sim->entities[rank].driver);
-        steps = own < steps ? own : steps;
-    }
-    return steps;
 }
 
 void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)

@@ -16,17 +16,27 @@ void gs_sim_loop_fini(gs_sim_loop *loop)
     loop->queue = NULL;
 }
 
+void gs_sim_loop_end_time(gs_sim_loop *loop)
+{
+    loop->limit = "100 days of simulated time";
+}
+
 uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, uint32_t index)
 {
     GS_ASSERT(at >= loop->now && index < UINT32_C(1) << GS_SIM_INDEX_BITS);
+    if (at >= GS_TICK_END) {
+        gs_sim_loop_end_time(loop);
+    } else if (loop->sequence + 1 >= UINT64_C(1) << (64 - GS_SIM_PAYLOAD_BITS)) {
+        loop->limit = "10^12 events";
+    }
     uint64_t order = ++loop->sequence;
-    GS_ASSERT(order < UINT64_C(1) << (64 - GS_SIM_PAYLOAD_BITS));
     if (loop->shuffle_ties) {
         gs_rng_key key = {loop->seed, GS_RNG_TIES, 0};
         order = gs_rng_bits(key, loop->sequence, 0) >> GS_SIM_PAYLOAD_BITS;
     }
     uint64_t handle = order << GS_SIM_PAYLOAD_BITS | (uint64_t)kind << GS_SIM_INDEX_BITS | index;
-    if (gs_event_queue_push(loop->queue, (gs_queued_event){at, handle}) != GS_OK) {
+    if (loop->limit == NULL &&
+        gs_event_queue_push(loop->queue, (gs_queued_event){at, handle}) != GS_OK) {
         loop->out_of_memory = true;
     }
     return handle;
@@ -35,7 +45,7 @@ uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, u
 bool gs_sim_loop_next(gs_sim_loop *loop, gs_sim_event *out)
 {
     gs_queued_event next;
-    if (loop->out_of_memory || !gs_event_queue_pop(loop->queue, &next)) {
+    if (loop->out_of_memory || loop->limit != NULL || !gs_event_queue_pop(loop->queue, &next)) {
         return false;
     }
     loop->now = next.time;

@@ -39,17 +39,21 @@ typedef struct gs_sim_loop {
     uint64_t seed;
     bool shuffle_ties;
     bool out_of_memory;
+    const char *limit; /* what the run has more of than there can be; NULL: nothing */
 } gs_sim_loop;
 
 /* false: no memory. */
 bool gs_sim_loop_init(gs_sim_loop *loop, uint64_t seed, bool shuffle_ties);
 void gs_sim_loop_fini(gs_sim_loop *loop);
 
-/* Asks for an event at a time that is not in the past; returns its handle, never 0. Without memory
- * the loop notes that and ends. */
+/* Asks for an event at a time that is not in the past; returns its handle, never 0. Without memory,
+ * or past a limit, the loop notes that and ends. */
 uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, uint32_t index);
 
-/* The next event; the clock moves to it. false: none left, or no memory. */
+/* Time has come to its end outside the loop's sight. */
+void gs_sim_loop_end_time(gs_sim_loop *loop);
+
+/* The next event; the clock moves to it. false: none left, no memory, or a limit. */
 bool gs_sim_loop_next(gs_sim_loop *loop, gs_sim_event *out);
 
 /* The clock in ns, rounded up: what leaves the simulator. */

@@ -145,7 +145,7 @@ static void start_link(gs_sim_net *net, uint32_t link)
     if (of->trace != NULL) {
         factor = gs_rate_factor(of->trace, 0);
         gs_tick next = gs_rate_next_change(of->trace, 0);
-        if (next != GS_TICK_NEVER) {
+        if (next < GS_TICK_END) {
             gs_sim_loop_at(net->loop, next, GS_SIM_LINK, link);
         }
     }
@@ -229,7 +229,7 @@ static void append(gs_sim_net *net, gs_sim_channel *channel, uint32_t part)
 static gs_tick ticks_for(double bytes, double bytes_per_tick)
 {
     double ticks = bytes / bytes_per_tick + 0.5;
-    return ticks >= 1.0 || bytes <= 0.0 ? (gs_tick)ticks : 1;
+    return ticks >= 1.0 || bytes <= 0.0 ? gs_tick_of(ticks) : 1;
 }
 
 /* Jitter scales the latency; a later message never overtakes. */
@@ -238,11 +238,11 @@ static void arrive(gs_sim_net *net, gs_sim_channel *channel, gs_tick left)
     gs_tick latency = gs_ticks(channel->route.latency_ns);
     if (net->latency_noise != NULL) {
         gs_rng_key key = {net->seed, GS_RNG_LATENCY, (uint32_t)(channel - net->channels)};
-        latency = (gs_tick)((double)latency *
-                            gs_noise_draw(net->latency_noise, key, channel->messages, 0));
+        latency = gs_tick_of((double)latency *
+                             gs_noise_draw(net->latency_noise, key, channel->messages, 0));
     }
     channel->messages++;
-    gs_tick at = left + latency;
+    gs_tick at = gs_tick_after(left, latency);
     at = at > channel->last_arrival ? at : channel->last_arrival;
     channel->last_arrival = at;
     gs_sim_loop_at(net->loop, at, GS_SIM_PART, (uint32_t)(channel - net->channels));
@@ -273,9 +273,10 @@ static void send_private(gs_sim_net *net, gs_sim_channel *channel, int64_t bytes
     if (first->trace == NULL && second->trace == NULL) {
         double rate = first->bytes_per_tick < second->bytes_per_tick ? first->bytes_per_tick
                                                                      : second->bytes_per_tick;
-        channel->free_at = start + ticks_for((double)bytes, rate);
+        channel->free_at = gs_tick_after(start, ticks_for((double)bytes, rate));
     } else {
-        channel->free_at = private_end(net, &channel->route, start, bytes);
+        gs_tick end = private_end(net, &channel->route, start, bytes);
+        channel->free_at = end < GS_TICK_END ? end : GS_TICK_END;
     }
     if (part != GS_NO_PART) {
         append(net, channel, part);
@@ -290,7 +291,7 @@ static void reschedule(gs_sim_net *net, gs_sim_channel *channel)
     double rate = gs_fairshare_rate(net->fairshare, channel->flow);
     channel->handle = 0;
     if (rate > 0.0) {
-        gs_tick at = net->loop->now + ticks_for(channel->remaining, rate);
+        gs_tick at = gs_tick_after(net->loop->now, ticks_for(channel->remaining, rate));
         channel->handle =
             gs_sim_loop_at(net->loop, at, GS_SIM_CHANNEL, (uint32_t)(channel - net->channels));
     }
@@ -401,7 +402,8 @@ void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_
 void gs_sim_net_note(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t part)
 {
     gs_route route = gs_topology_route(net->topology, from, to);
-    gs_sim_loop_at(net->loop, net->loop->now + gs_ticks(route.latency_ns), GS_SIM_NOTE, part);
+    gs_tick at = gs_tick_after(net->loop->now, gs_ticks(route.latency_ns));
+    gs_sim_loop_at(net->loop, at, GS_SIM_NOTE, part);
 }
 
 gs_tick gs_sim_net_flush(gs_sim_net *net, uint32_t channel_index, uint32_t call)
@@ -440,7 +442,10 @@ void gs_sim_net_link_event(gs_sim_net *net, uint32_t link)
     gs_fairshare_set_capacity(net->fairshare, link,
                               of->bytes_per_tick * gs_rate_factor(of->trace, now));
     apply_changes(net);
-    gs_sim_loop_at(net->loop, gs_rate_next_change(of->trace, now), GS_SIM_LINK, link);
+    gs_tick next = gs_rate_next_change(of->trace, now);
+    if (next < GS_TICK_END) {
+        gs_sim_loop_at(net->loop, next, GS_SIM_LINK, link);
+    }
 }
 
 gs_sim_part *gs_sim_net_delivered(gs_sim_net *net, uint32_t channel_index, uint32_t *out_part)

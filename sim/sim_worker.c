@@ -155,8 +155,6 @@ void gs_sim_worker_drained(gs_sim *sim, uint32_t index)
 
 /* ---------------------------------------------------------------- a step */
 
-static void compute(gs_sim *sim, uint32_t index);
-
 static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
 {
     gs_sim_worker *worker = &sim->workers[index];
@@ -209,8 +207,8 @@ static void ask(gs_sim *sim, uint32_t index)
     }
 }
 
-/* The batch of every micro-step comes from the loader. */
-static void take_input(gs_sim *sim, uint32_t index)
+/* The batch of every micro-step comes from the loader. true: it is there. */
+static bool has_input(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
     gs_time_ns ready = worker->since_ns;
@@ -220,9 +218,9 @@ static void take_input(gs_sim *sim, uint32_t index)
     if (ready > worker->since_ns) {
         worker->phase = GS_WORKER_INPUT;
         event_at(sim, index, ready);
-        return;
+        return false;
     }
-    compute(sim, index);
+    return true;
 }
 
 static void end_backward(gs_sim *sim, uint32_t index)
@@ -231,7 +229,7 @@ static void end_backward(gs_sim *sim, uint32_t index)
     worker->phase = GS_WORKER_ASKS;
     sim->passes += worker->micro_steps;
     gs_driver_backward_done(sim->entities[index].driver, now_ns(sim), worker->loss);
-    if (sim->layout.cut == GS_CUT_OWN && sim->passes >= sim->budget_passes * sim->job.ranks &&
+    if (sim->layout.cut == GS_CUT_OWN && sim->passes / sim->job.ranks >= sim->budget_passes &&
         !sim->quiescing_all) {
         cut_everyone(sim);
     } else if (worker->phase == GS_WORKER_ASKS) {
@@ -274,13 +272,14 @@ static void block(gs_sim *sim, uint32_t index, uint32_t which)
     if (last) {
         gs_time_ns wire = sim->scenario->workload.profile->blocking[which].wire_ns;
         for (uint32_t member = 0; member < sim->job.ranks; member++) {
-            event_at(sim, member, worker->since_ns + wire);
+            event_at(sim, member, gs_time_after(worker->since_ns, wire));
         }
     }
 }
 
-/* Plays the program up to the next thing that takes time: adjacent compute segments are one. */
-static void compute(gs_sim *sim, uint32_t index)
+/* Plays the program up to the next thing that takes time: adjacent compute segments are one. true:
+ * it has come to its end. */
+static bool play(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
     double factor = worker->compute_scale;
@@ -304,23 +303,34 @@ static void compute(gs_sim *sim, uint32_t index)
             unit_ready(sim, index, segment->index);
         } else if (segment->kind == GS_SEGMENT_BLOCKING) {
             block(sim, index, segment->index);
-            return;
+            return false;
         } else if (segment->kind != GS_SEGMENT_OPTIMIZER) {
-            duration += (gs_time_ns)((double)segment->duration_ns * factor + 0.5);
+            duration =
+                gs_time_after(duration, gs_time_of((double)segment->duration_ns * factor + 0.5));
         }
     }
-    if (sim->ended) {
-        return;
-    }
-    if (duration > 0) {
+    if (duration > 0 && !sim->ended) {
         worker->phase = GS_WORKER_COMPUTES;
         event_at(sim, index, worker->since_ns + duration);
-    } else if (worker->micro_step + 1 < worker->micro_steps) {
+    }
+    return duration == 0 && !sim->ended;
+}
+
+/* Micro-steps that take no time follow each other here: there may be 65536 of them, too many for
+ * the stack. */
+static void compute(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    while (play(sim, index)) {
+        if (worker->micro_step + 1 == worker->micro_steps) {
+            end_backward(sim, index);
+            return;
+        }
         worker->micro_step++;
         worker->segment = 0;
-        take_input(sim, index);
-    } else {
-        end_backward(sim, index);
+        if (!has_input(sim, index)) {
+            return;
+        }
     }
 }
 
@@ -332,8 +342,9 @@ gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t index)
     for (uint32_t i = 0; worker->program != NULL && i < worker->program->segment_count; i++) {
         const gs_segment *segment = &worker->program->segments[i];
         if (segment->kind == GS_SEGMENT_OPTIMIZER) {
-            duration = (duration < 0 ? 0 : duration) +
-                       (gs_time_ns)((double)segment->duration_ns * worker->compute_scale + 0.5);
+            duration = gs_time_after(
+                duration < 0 ? 0 : duration,
+                gs_time_of((double)segment->duration_ns * worker->compute_scale + 0.5));
         }
     }
     return duration;
@@ -363,8 +374,8 @@ void gs_sim_worker_event(gs_sim *sim, uint32_t index)
         if (now > worker->since_ns) {
             gs_sim_account_input(&sim->accounts[index], worker->since_ns, now);
             compute(sim, index);
-        } else {
-            take_input(sim, index);
+        } else if (has_input(sim, index)) {
+            compute(sim, index);
         }
         break;
     case GS_WORKER_COMPUTES:

@@ -188,11 +188,12 @@ static void end_native(gs_sim *sim, const gs_op_signature *op)
     const gs_slice *slices = &sim->native_slices[op->communicator * sim->job.ranks];
     reduce_as_ring(sim, slices);
     uint32_t n = sim->job.ranks;
-    int64_t sent = 2 * (n - 1) * (op->elements * sim->job.element_bytes) / n;
+    int64_t bytes = op->elements * sim->job.element_bytes;
+    int64_t sent = 2 * bytes - (2 * bytes + n - 1) / n; /* 2 (n - 1) / n, without its overflow */
     for (uint32_t rank = 0; rank < n; rank++) {
         uint32_t call = new_call(sim, sim->entities[rank].self, slots[rank]);
         sim->calls[call].native = true;
-        schedule_call(sim, call, sim->loop.now + gs_ticks(wire));
+        schedule_call(sim, call, gs_tick_after(sim->loop.now, gs_ticks(wire)));
         sim->net.entity_bytes[rank] += sent;
         if (gs_topology_route(sim->topology, rank, (rank + 1) % n).over_nic) {
             sim->net.nic_bytes += sent;
@@ -365,7 +366,10 @@ static void on_stream(gs_sim *sim, gs_peer self, gs_time_ns duration, gs_span_ki
 {
     gs_sim_entity *entity = entity_of(sim, self);
     gs_tick start = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
-    entity->stream_free = start + gs_ticks(duration);
+    entity->stream_free = gs_tick_after(start, gs_ticks(duration));
+    if (entity->stream_free >= GS_TICK_END) {
+        gs_sim_loop_end_time(&sim->loop);
+    }
     if (self.role == GS_WORKER && duration > 0) {
         gs_sim_account_span(&sim->accounts[self.index],
                             (gs_span){.kind = kind,
@@ -378,7 +382,7 @@ static gs_time_ns vector_ns(const gs_sim *sim, const gs_sim_entity *entity, int6
                             int64_t elements)
 {
     double bytes = (double)(moves * elements) * (double)sim->job.element_bytes;
-    return (gs_time_ns)(bytes / entity->vector_bytes_per_ns + 0.5);
+    return gs_time_of(bytes / entity->vector_bytes_per_ns + 0.5);
 }
 
 static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k)

@@ -1,7 +1,8 @@
 /* The simulator's inner time: 1/1024 ns, so that rounding a message never adds up along an op.
  *
- * Whole ns put a ring of 4,096 ranks off by 4e-5. Ticks hold 104 days; everything outside sim is in
- * ns, and a time leaves it rounded up, so that nothing ends before it has ended. */
+ * Whole ns put a ring of 4,096 ranks off by 4e-5. Ticks hold 104 days, of which a run may take 100;
+ * everything outside sim is in ns, and a time leaves it rounded up, so that nothing ends before it
+ * has ended. What would come after the end saturates there, and the loop then ends the run. */
 #ifndef GS_SIM_TICK_H
 #define GS_SIM_TICK_H
 
@@ -17,14 +18,41 @@ enum { GS_TICKS_PER_NS = 1024 };
 /* Later than every event: GS_TIME_NEVER in ticks. */
 #define GS_TICK_NEVER INT64_MAX
 
-/* ns in ticks, exact; GS_TIME_NEVER stays never. Asserts that it is not negative and fits. */
+/* The end of simulated time: 100 days. */
+#define GS_TIME_END (100 * 24 * 3600 * GS_NS_PER_S)
+#define GS_TICK_END (GS_TIME_END * GS_TICKS_PER_NS)
+
+/* ns in ticks, exact up to the end; GS_TIME_NEVER stays never. Asserts that it is not negative. */
 static inline gs_tick gs_ticks(gs_time_ns ns)
 {
     if (ns == GS_TIME_NEVER) {
         return GS_TICK_NEVER;
     }
-    GS_ASSERT(ns >= 0 && ns <= INT64_MAX / GS_TICKS_PER_NS);
-    return ns * GS_TICKS_PER_NS;
+    GS_ASSERT(ns >= 0);
+    return ns < GS_TIME_END ? ns * GS_TICKS_PER_NS : GS_TICK_END;
+}
+
+/* A time in ticks after another; the end where it would be later. Neither is negative. */
+static inline gs_tick gs_tick_after(gs_tick at, gs_tick passed)
+{
+    return at < GS_TICK_END && passed < GS_TICK_END - at ? at + passed : GS_TICK_END;
+}
+
+/* The same in ns. */
+static inline gs_time_ns gs_time_after(gs_time_ns at, gs_time_ns passed)
+{
+    return at < GS_TIME_END && passed < GS_TIME_END - at ? at + passed : GS_TIME_END;
+}
+
+/* Ticks, or ns, that were computed, cut to whole ones and at the end. */
+static inline gs_tick gs_tick_of(double ticks)
+{
+    return ticks < (double)GS_TICK_END ? (gs_tick)ticks : GS_TICK_END;
+}
+
+static inline gs_time_ns gs_time_of(double ns)
+{
+    return ns < (double)GS_TIME_END ? (gs_time_ns)ns : GS_TIME_END;
 }
 
 /* Ticks in ns, rounded up; never stays never. Asserts that it is not negative. */

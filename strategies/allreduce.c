@@ -89,7 +89,9 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
 static int64_t wire_bytes(const void *settings, const gs_job *job)
 {
     (void)settings;
-    return 2 * (job->ranks - 1) * (job->elements * job->element_bytes) / job->ranks;
+    int64_t bytes = job->elements * job->element_bytes;
+    /* 2 (n - 1) / n of it, without the overflow of the product. */
+    return 2 * bytes - (2 * bytes + job->ranks - 1) / job->ranks;
 }
 
 static void init(gs_world *world, void *memory)
