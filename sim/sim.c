@@ -150,6 +150,8 @@ static gs_status make_net(gs_sim *sim, gs_error *err)
         .latency_noise = sim->latency_noise,
         .seed = sim->config.seed,
         .pool = &sim->pool,
+        .timeline = sim->timeline,
+        .communicators = sim->layout.communicators,
     };
     return gs_sim_net_init(&sim->net, &config, &sim->arena) ? GS_OK : no_memory(sim, err);
 }
@@ -203,6 +205,9 @@ static gs_status make(gs_sim *sim, gs_error *err)
     GS_TRY(gs_sim_worker_init(sim, err));
     GS_TRY(make_drivers(sim, err));
     GS_TRY(use_curve(sim, err));
+    if (sim->timeline != NULL) {
+        GS_TRY(gs_sim_look_init(sim, err));
+    }
     return seal_net(sim, err);
 }
 
@@ -231,6 +236,7 @@ gs_sim *gs_sim_create(const gs_sim_config *config, gs_error *err)
     }
     sim->config = *config;
     sim->scenario = config->scenario;
+    sim->timeline = config->timeline;
     sim->free_call = GS_NO_CALL;
     gs_arena_init(&sim->arena);
     if (make(sim, err) != GS_OK) {

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "traces/record.h"
 #include "traces/scenario/scenario.h"
+#include "traces/timeline.h"
 
 typedef struct gs_sim gs_sim;
 
@@ -17,6 +18,7 @@ typedef struct gs_sim_config {
     const gs_strategy_choice *strategy; /* likewise */
     uint64_t seed;
     gs_record *record;      /* rows go here; NULL: none. Owner: caller */
+    gs_timeline *timeline;  /* empty; filled with its window of steps; NULL: none. Owner: caller */
     int64_t evaluate_every; /* steps between evaluations of the model; 0: 20 over the run */
     bool shuffle_ties;  /* events of equal time in random order: exposes hidden order dependence */
     gs_time_ns late_ns; /* completions come up to this much late, at random: exposes races */

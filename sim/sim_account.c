@@ -116,6 +116,25 @@ static cover look(const gs_sim_account *account, gs_time_ns from_ns, gs_time_ns 
     return found;
 }
 
+static void tell(gs_sim_account *account, gs_timeline_kind kind, gs_time_ns from_ns,
+                 gs_time_ns to_ns)
+{
+    gs_timeline_add_span(account->timeline, (gs_timeline_span){.kind = kind,
+                                                               .rank = (uint32_t)account->row.rank,
+                                                               .unit = GS_TIMELINE_NO_UNIT,
+                                                               .step = account->row.step,
+                                                               .from_ns = from_ns,
+                                                               .to_ns = to_ns});
+}
+
+static gs_timeline_kind kind_of(cover found)
+{
+    return found.kernel ? GS_TIMELINE_OPTIMIZER
+           : found.wire ? GS_TIMELINE_EXPOSED
+           : found.wait ? GS_TIMELINE_LATE
+                        : GS_TIMELINE_OVERHEAD;
+}
+
 /* Gives [marked, to) its parts. A busy rank hides what is under way: only the union of ops on the
  * wire is counted then. */
 static void mark(gs_sim_account *account, gs_time_ns to_ns, gs_time_ns *busy)
@@ -135,6 +154,9 @@ static void mark(gs_sim_account *account, gs_time_ns to_ns, gs_time_ns *busy)
             account->row.wait_ns += length;
         } else {
             account->row.overhead_ns += length;
+        }
+        if (busy == NULL && account->timeline != NULL) {
+            tell(account, kind_of(found), account->marked_ns, found.until_ns);
         }
         account->marked_ns = found.until_ns;
     }
@@ -163,6 +185,9 @@ void gs_sim_account_compute(gs_sim_account *account, gs_time_ns from_ns, gs_time
 void gs_sim_account_input(gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to_ns)
 {
     mark_busy(account, from_ns, to_ns, &account->row.input_ns);
+    if (account->timeline != NULL) {
+        tell(account, GS_TIMELINE_INPUT, from_ns, to_ns);
+    }
 }
 
 gs_step_row gs_sim_account_end(gs_sim_account *account, gs_time_ns at)

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "sim/sim_ops.h"
 #include "traces/record.h"
+#include "traces/timeline.h"
 
 typedef enum gs_span_kind { GS_SPAN_OP, GS_SPAN_KERNEL, GS_SPAN_VECTOR } gs_span_kind;
 
@@ -32,6 +33,7 @@ typedef struct gs_sim_account {
     uint32_t span_count, span_capacity;
     const gs_sim_ops *ops;
     gs_arena *arena;
+    gs_timeline *timeline; /* is told of gaps and input; NULL: nobody looks at this step */
     bool out_of_memory;
 } gs_sim_account;
 

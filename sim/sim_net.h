@@ -18,6 +18,7 @@
 #include "sim/topology.h"
 #include "strategies/host.h"
 #include "traces/entity_memory.h"
+#include "traces/timeline.h"
 
 #define GS_NO_PART UINT32_MAX
 #define GS_NO_CALL UINT32_MAX
@@ -28,7 +29,7 @@ typedef struct gs_sim_part {
     uint32_t next;        /* on its channel, or of the free list */
     uint32_t sender_slot; /* to be told when it has left; UINT32_MAX: nobody */
     int64_t bytes;
-    gs_tick ready_at;    /* not sent before: the sender's stream is busy until then */
+    gs_tick ready_at;    /* not sent before: its stream is busy; of a flow: when it began */
     gs_time_ns asked_ns; /* when the sender asked */
     gs_message message;  /* point to point and notes */
     gs_payload *payload; /* NULL: timing only */
@@ -59,6 +60,7 @@ typedef struct gs_sim_net {
     const gs_topology *topology;
     const gs_noise_sampler *latency_noise;
     uint64_t seed;
+    uint32_t communicators; /* streams from here on are no communicators */
     gs_sim_channel *channels;
     uint32_t channel_count, channel_capacity;
     uint32_t *table; /* open addressing: channel + 1 by (from, to, stream) */
@@ -72,6 +74,7 @@ typedef struct gs_sim_net {
     int64_t nic_bytes;
     int64_t *entity_bytes; /* [entities] sent */
     gs_arena *arena;
+    gs_timeline *timeline; /* is told of every message; NULL: nobody looks */
     bool out_of_memory;
 } gs_sim_net;
 
@@ -81,6 +84,8 @@ typedef struct gs_sim_net_config {
     const gs_noise_sampler *latency_noise;
     uint64_t seed;
     gs_payload_pool *pool; /* where payloads of freed parts go */
+    gs_timeline *timeline; /* or NULL */
+    uint32_t communicators;
 } gs_sim_net_config;
 
 /* false: no memory. */

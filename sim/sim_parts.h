@@ -1,5 +1,6 @@
-/* The inside of a run, shared by its three files and nobody else: sim.c (make, run, result),
- * sim_worker.c (what a rank computes, and when), sim_world.c (what drivers ask of the host). */
+/* The inside of a run, shared by its four files and nobody else: sim.c (make, run, result),
+ * sim_worker.c (what a rank computes, and when), sim_world.c (what drivers ask of the host),
+ * sim_look.c (what a timeline is told). */
 #ifndef GS_SIM_SIM_PARTS_H
 #define GS_SIM_SIM_PARTS_H
 
@@ -50,6 +51,12 @@ typedef struct gs_sim_entity {
     double vector_bytes_per_ns;
 } gs_sim_entity;
 
+/* When the op under way on a rank started there. */
+typedef struct gs_sim_op_begin {
+    gs_time_ns at_ns;
+    int64_t step; /* that the rank was in */
+} gs_sim_op_begin;
+
 /* A completion that a driver gets on a later turn. */
 typedef struct gs_sim_call {
     uint32_t next; /* of the free list */
@@ -87,10 +94,12 @@ struct gs_sim {
     uint32_t call_count, call_capacity, free_call;
     uint32_t *native_slots; /* [communicators][ranks]: slots of the ops that the host runs itself */
     gs_slice *native_slices;
-    const gs_curve *curve; /* of all-reduce; NULL: none */
-    int64_t budget_passes; /* forward and backward passes of one worker */
-    int64_t passes;        /* ended, over all workers */
-    uint32_t workers_told; /* to quiesce */
+    const gs_curve *curve;      /* of all-reduce; NULL: none */
+    gs_timeline *timeline;      /* NULL: nobody looks */
+    gs_sim_op_begin *op_begins; /* [communicators][ranks], for the timeline */
+    int64_t budget_passes;      /* forward and backward passes of one worker */
+    int64_t passes;             /* ended, over all workers */
+    uint32_t workers_told;      /* to quiesce */
     uint32_t drained;
     bool quiescing_all;
     bool ended;
@@ -108,6 +117,18 @@ void gs_sim_worker_event(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_drained(gs_sim *sim, uint32_t worker);
 gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_step_ended(gs_sim *sim, uint32_t worker);
+
+/* sim_look.c: what a timeline is told; called only where there is one. */
+gs_status gs_sim_look_init(gs_sim *sim, gs_error *err);
+void gs_sim_look_step(gs_sim *sim, uint32_t worker); /* its account has begun the step */
+/* The segment before worker->segment. */
+void gs_sim_look_compute(gs_sim *sim, uint32_t worker, gs_time_ns from_ns, gs_time_ns duration);
+void gs_sim_look_blocking(gs_sim *sim, uint32_t worker, gs_time_ns last_came_ns);
+void gs_sim_look_op_start(gs_sim *sim, uint32_t worker, const gs_op_signature *op);
+void gs_sim_look_op_end(gs_sim *sim, uint32_t worker, const gs_op_signature *op,
+                        gs_time_ns last_start_ns);
+/* A rank's share of an op that a curve times: to the next rank. */
+void gs_sim_look_share(gs_sim *sim, uint32_t worker, int64_t bytes, gs_time_ns wire_ns);
 
 /* sim_world.c */
 extern const gs_host_calls gs_sim_host_calls;

@@ -70,6 +70,9 @@ static void close_row(gs_sim *sim, uint32_t index, gs_time_ns at)
     if (sim->config.record != NULL) {
         record(sim, gs_record_step(sim->config.record, &row), "step rows");
     }
+    if (sim->timeline != NULL) {
+        record(sim, gs_timeline_end_step(sim->timeline, &row), "timeline");
+    }
 }
 
 /* Off the simulated clock: looking at a model takes no time. Where a strategy has no view of its
@@ -164,6 +167,9 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
         close_row(sim, index, now);
     }
     gs_sim_account_begin(&sim->accounts[index], worker->step, now);
+    if (sim->timeline != NULL) {
+        gs_sim_look_step(sim, index);
+    }
     worker->micro_step = 0;
     worker->micro_steps = plan->micro_steps;
     worker->passes += plan->micro_steps;
@@ -305,8 +311,11 @@ static bool play(gs_sim *sim, uint32_t index)
             block(sim, index, segment->index);
             return false;
         } else if (segment->kind != GS_SEGMENT_OPTIMIZER) {
-            duration =
-                gs_time_after(duration, gs_time_of((double)segment->duration_ns * factor + 0.5));
+            gs_time_ns own = gs_time_of((double)segment->duration_ns * factor + 0.5);
+            if (sim->timeline != NULL) {
+                gs_sim_look_compute(sim, index, worker->since_ns + duration, own);
+            }
+            duration = gs_time_after(duration, own);
         }
     }
     if (duration > 0 && !sim->ended) {
@@ -358,6 +367,9 @@ static void end_blocking(gs_sim *sim, uint32_t index)
                                                          .from_ns = worker->since_ns,
                                                          .to_ns = now_ns(sim),
                                                          .last_start_ns = last_came});
+    if (sim->timeline != NULL) {
+        gs_sim_look_blocking(sim, index, last_came);
+    }
     compute(sim, index);
 }
 

@@ -198,6 +198,9 @@ static void end_native(gs_sim *sim, const gs_op_signature *op)
         if (gs_topology_route(sim->topology, rank, (rank + 1) % n).over_nic) {
             sim->net.nic_bytes += sent;
         }
+        if (sim->timeline != NULL) {
+            gs_sim_look_share(sim, rank, sent, wire);
+        }
     }
 }
 
@@ -207,6 +210,9 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
     gs_sim_account_op_start(&sim->accounts[self.index], op->communicator, op->sequence,
                             now_ns(sim));
     bool all = gs_sim_ops_start(&sim->ops, op, now_ns(sim));
+    if (sim->timeline != NULL) {
+        gs_sim_look_op_start(sim, self.index, op);
+    }
     if (sim->curve == NULL || sim->job.ranks == 1) {
         return false;
     }
@@ -224,6 +230,9 @@ static void ended(void *host, gs_peer self, const gs_op_signature *op)
     gs_time_ns last_start = gs_sim_ops_end(&sim->ops, op);
     gs_sim_account_op_end(&sim->accounts[self.index], op->communicator, op->sequence, last_start,
                           now_ns(sim));
+    if (sim->timeline != NULL) {
+        gs_sim_look_op_end(sim, self.index, op, last_start);
+    }
 }
 
 static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
