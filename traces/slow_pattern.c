@@ -130,17 +130,19 @@ static void fold(fitter *in, uint32_t period, double *out_gain, uint32_t best[3]
 {
     memset(in->folded, 0, period * sizeof *in->folded);
     memset(in->folded_count, 0, period * sizeof *in->folded_count);
-    for (uint32_t i = 0; i < in->count; i++) {
+    for (uint32_t i = 0, phase = 0; i < in->count; i++) {
         if (!isnan(in->scores[i])) {
-            in->folded[i % period] += in->scores[i];
-            in->folded_count[i % period]++;
+            in->folded[phase] += in->scores[i];
+            in->folded_count[phase]++;
         }
+        phase = phase + 1 == period ? 0 : phase + 1;
     }
     for (uint32_t phase = 0; phase < period; phase++) {
         double sum = 0.0;
         double count = 0.0;
         for (uint32_t width = 1; width <= period / 2; width++) {
-            uint32_t at = (phase + width - 1) % period;
+            uint32_t at = phase + width - 1;
+            at -= at >= period ? period : 0;
             sum += in->folded[at];
             count += in->folded_count[at];
             double gain = gain_of(in->terms, sum, count);
