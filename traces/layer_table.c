@@ -299,6 +299,7 @@ gs_status gs_layer_table_profile(const gs_layer_table *table, gs_arena *arena, g
         .ranks = rank,
         .rank_count = 1,
         .element_bytes = table->element_bytes,
+        .batch = table->batch,
     };
     return GS_OK;
 }

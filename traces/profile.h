@@ -16,6 +16,8 @@
 
 #include <stdint.h>
 
+enum { GS_PROFILE_BATCH_MAX = 1000000000 };
+
 typedef enum gs_segment_kind {
     GS_SEGMENT_INPUT,    /* the loader's cost of one batch, where the trace shows it */
     GS_SEGMENT_FORWARD,  /* compute; also whatever runs before the first gradient */
@@ -78,6 +80,7 @@ typedef struct gs_profile {
     uint32_t rank_count;
     int32_t world_size;       /* of the recorded job; 0 unknown */
     int32_t element_bytes;    /* of a gradient element: 4 fp32, 2 fp16 and bf16 */
+    int64_t batch;            /* samples that a rank's timed step is of; 0 unknown */
     const char *const *notes; /* what the trace lacks or what was assumed: "1 step, no variance" */
     uint32_t note_count;
 } gs_profile;

@@ -16,7 +16,7 @@ static gs_error err;
 /* Two ranks, one step, two gradients, one blocking op, one curve: numbers that nothing else has. */
 static const char DOCUMENT[] =
     "{\"schema\": \"gradsync.profile/1\", \"format\": \"kineto\", \"notes\": [\"by hand\"],"
-    "\"profile\": {\"source\": \"made up\", \"world_size\": 4, \"element_bytes\": 2,"
+    "\"profile\": {\"source\": \"made up\", \"world_size\": 4, \"element_bytes\": 2, \"batch\": 48,"
     "\"units\": [{\"name\": \"b1\", \"elements\": 1009, \"wire_ns\": 31},"
     "{\"name\": \"b0\", \"elements\": 5003, \"wire_ns\": 0}],"
     "\"blocking\": [{\"name\": \"broadcast\", \"bytes\": -1, \"wire_ns\": 17}],"
@@ -59,6 +59,7 @@ Test(profile_json, what_is_read_is_what_is_written)
     cr_assert_str_eq(profile->source, "made up");
     cr_assert_eq(profile->world_size, 4);
     cr_assert_eq(profile->element_bytes, 2);
+    cr_assert_eq(profile->batch, 48);
     cr_assert_eq(profile->units[0].elements, 1009);
     cr_assert_eq(profile->units[0].wire_ns, 31);
     cr_assert_eq(profile->blocking[0].bytes, -1);

@@ -267,15 +267,19 @@ static gs_status read_rank(reader *in, const gs_json_at *object, const gs_profil
 
 static gs_status read_profile(reader *in, const gs_json_at *object, gs_profile *out)
 {
-    static const char *const KEYS[] = {"source", "world_size", "element_bytes",
+    static const char *const KEYS[] = {"source", "world_size", "element_bytes", "batch",
                                        "units",  "blocking",   "ranks"};
     int64_t number = 0;
+    gs_json_at batch;
     GS_TRY(check_keys(object, KEYS, sizeof KEYS / sizeof KEYS[0], in->err));
     GS_TRY(member_text(in, object, "source", &out->source));
     GS_TRY(member_whole(object, "world_size", 0, INT32_MAX, &number, in->err));
     out->world_size = (int32_t)number;
     GS_TRY(member_whole(object, "element_bytes", 1, 8, &number, in->err));
     out->element_bytes = (int32_t)number;
+    if (gs_json_find(object, "batch", &batch)) {
+        GS_TRY(whole(&batch, 0, GS_PROFILE_BATCH_MAX, &out->batch, in->err));
+    }
     GS_TRY(read_units(in, object, out));
     GS_TRY(read_blocking(in, object, out));
     item_list list;

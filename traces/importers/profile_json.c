@@ -113,6 +113,7 @@ static bool set_profile(gs_json *into, const gs_profile *profile)
     bool fine = set_text(object, "source", profile->source);
     fine = set_int(object, "world_size", profile->world_size) && fine;
     fine = set_int(object, "element_bytes", profile->element_bytes) && fine;
+    fine = (profile->batch == 0 || set_int(object, "batch", profile->batch)) && fine;
     fine = add_units(units, profile) && fine;
     fine = gs_json_set(object, "units", units) && fine;
     fine = add_blocking(blocking, profile) && fine;

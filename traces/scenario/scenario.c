@@ -25,6 +25,7 @@ static gs_status read_parts(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(gs_scenario_read_profile(reader, err));
     GS_TRY(gs_scenario_read_curves(reader, err));
     GS_TRY(gs_scenario_read_strategies(reader, err));
+    GS_TRY(gs_scenario_check_effects(reader, err));
     return gs_scenario_resolve(reader, err);
 }
 

@@ -190,7 +190,9 @@ static gs_status read_servers(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(gs_scenario_read_object(reader, "cluster.servers", &gs_scenario_servers_table,
                                    &reader->servers, err));
     if (reader->placement.order != 0) {
-        gs_scenario_unsupported(reader, "cluster.placement: not supported yet; remove it");
+        gs_scenario_unsupported(reader,
+                                "cluster.placement.order: %s: not supported yet; use by_node",
+                                placement_orders[reader->placement.order]);
     }
     out->cluster.servers = reader->servers.count;
     if (reader->servers.at[0] != '\0') {
@@ -227,9 +229,31 @@ gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
 
 /* --- curves --------------------------------------------------------------------------------- */
 
-/* Takes the all-reduce curve of `ranks` out of the link's file. */
+/* A curve inside one host says nothing about a network, nor the other way round. `nodes`: that the
+ * link's ranks are on, here. */
+static gs_status check_hosts(gs_scenario_reader *reader, const char *path, const gs_link *link,
+                             uint32_t nodes, gs_error *err)
+{
+    uint32_t hosts = (uint32_t)link->curve->hosts;
+    if (hosts == 0 || hosts == nodes) {
+        return GS_OK;
+    }
+    if ((hosts == 1) == (nodes == 1)) {
+        gs_scenario_note(reader, "%s: measured on %u hosts, here are %u nodes", path, hosts, nodes);
+        return GS_OK;
+    }
+    return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                            "\"%s\" was measured on %d ranks of %u host%s, here they are on %u "
+                            "node%s; %s",
+                            link->curve_file, link->curve->ranks, hosts, hosts == 1 ? "" : "s",
+                            nodes, nodes == 1 ? "" : "s",
+                            nodes == 1 ? "give a curve of one host, or say as many nodes"
+                                       : "measure it over the nodes, or remove it");
+}
+
+/* Takes the all-reduce curve of `ranks` on `nodes` out of the link's file. */
 static gs_status read_curve(gs_scenario_reader *reader, const char *path, gs_link *link,
-                            uint32_t ranks, gs_error *err)
+                            uint32_t ranks, uint32_t nodes, gs_error *err)
 {
     if (link->curve_file[0] == '\0') {
         return GS_OK;
@@ -247,7 +271,7 @@ static gs_status read_curve(gs_scenario_reader *reader, const char *path, gs_lin
         if (strcmp(curve->collective, "all_reduce") == 0) {
             if (curve->ranks == 0 || (uint32_t)curve->ranks == ranks) {
                 link->curve = curve;
-                return GS_OK;
+                return check_hosts(reader, path, link, nodes, err);
             }
             other = curve;
         }
@@ -267,9 +291,10 @@ static gs_status read_curve(gs_scenario_reader *reader, const char *path, gs_lin
 gs_status gs_scenario_read_curves(gs_scenario_reader *reader, gs_error *err)
 {
     gs_scenario *out = reader->out;
-    GS_TRY(read_curve(reader, "cluster.links.nic.curve", &out->cluster.nic, out->ranks, err));
+    GS_TRY(read_curve(reader, "cluster.links.nic.curve", &out->cluster.nic, out->ranks, out->nodes,
+                      err));
     return read_curve(reader, "cluster.links.intra.curve", &out->cluster.intra,
-                      (uint32_t)out->cluster.groups[0].ranks, err);
+                      (uint32_t)out->cluster.groups[0].ranks, 1, err);
 }
 
 /* --- writing -------------------------------------------------------------------------------- */

@@ -115,6 +115,8 @@ gs_status gs_scenario_read_curves(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_noise(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_strategies(gs_scenario_reader *reader, gs_error *err);
+/* A note for what is said and changes nothing. Errors: GS_ENOMEM. */
+gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err);
 
 bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_workload(const gs_scenario_reader *reader, gs_json *root);

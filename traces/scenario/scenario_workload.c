@@ -1,7 +1,7 @@
 /* workload: what is computed and learned, how long it goes on, and what times it. */
 #include "traces/scenario/scenario_parts.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -244,10 +244,13 @@ static void note_profile(gs_scenario_reader *reader, const gs_profile *profile)
 {
     const gs_scenario *out = reader->out;
     if (profile->world_size > 0 && (uint32_t)profile->world_size != out->ranks) {
-        gs_scenario_note(reader,
-                         "workload.profile: recorded on %d ranks, here are %u; rank r plays "
-                         "recorded rank r modulo %u",
-                         profile->world_size, out->ranks, profile->rank_count);
+        char plays[64] = "every rank plays the one recorded";
+        if (profile->rank_count > 1) {
+            snprintf(plays, sizeof plays, "rank r plays recorded rank r modulo %u",
+                     profile->rank_count);
+        }
+        gs_scenario_note(reader, "workload.profile: recorded on %d ranks, here are %u; %s",
+                         profile->world_size, out->ranks, plays);
     }
     if (profile->element_bytes > 0 && profile->element_bytes != out->workload.element_bytes) {
         gs_scenario_note(reader,

@@ -1,0 +1,214 @@
+/* What is said and changes nothing is named in a note; what is not said, or is the default, is not.
+ */
+#include "tests/traces/scenario_fixture.h"
+
+#include <stdlib.h>
+
+TestSuite(scenario_effects, .init = scenario_setup, .fini = scenario_teardown);
+
+#define CURVE     "cluster.links.nic.curve=" GS_TEST_SOURCE_DIR "/tests/data/all_reduce_10_ranks.txt"
+#define TEN_RANKS "cluster.nodes=[{\"ranks\": 4, \"count\": 2}, {\"ranks\": 2}]"
+
+/* The notes are exactly these, in this order. */
+static void expect_notes(const char *const *notes, size_t count)
+{
+    for (size_t i = 0; i < count && i < scenario.note_count; i++) {
+        cr_expect_str_eq(scenario.notes[i], notes[i]);
+    }
+    cr_expect_eq(scenario.note_count, count, "%u notes, the first \"%s\"", scenario.note_count,
+                 scenario.note_count == 0 ? "" : scenario.notes[0]);
+}
+
+#define EXPECT_NOTES(...)                                                                          \
+    expect_notes((const char *const[]){__VA_ARGS__},                                               \
+                 sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+/* The demo with one word has this note and no other. */
+static void expect_note(const char *word, const char *note)
+{
+    cr_assert_eq(READ_DEMO(word), GS_OK, "%s: %s", word, err.text);
+    EXPECT_NOTES(note);
+}
+
+Test(scenario_effects, keys_of_a_straggler_of_no_kind)
+{
+    expect_note("noise.straggler={\"rank\": 3, \"factor\": 1.3}",
+                "noise.straggler: rank, factor have no effect: kind is none; say persistent, "
+                "drift, markov or throttle");
+    expect_note("noise.straggler.factor=1.5",
+                "noise.straggler: factor has no effect: kind is none; say persistent, drift, "
+                "markov or throttle");
+    expect_note("noise.straggler={\"kind\": \"persistent\", \"mean_up\": \"1s\"}",
+                "noise.straggler: mean_up has no effect: kind is not markov");
+    expect_note("noise.straggler={\"kind\": \"markov\", \"drift_per_hour\": 1}",
+                "noise.straggler: drift_per_hour has no effect: kind is not drift");
+    expect_note("noise.straggler={\"kind\": \"drift\", \"hot\": 0.8}",
+                "noise.straggler: hot has no effect: kind is not throttle");
+}
+
+Test(scenario_effects, a_straggler_that_is_faster)
+{
+    expect_note("noise.straggler={\"kind\": \"persistent\", \"factor\": 0.5}",
+                "noise.straggler.factor: 0.5 makes a rank faster, not slower");
+}
+
+Test(scenario_effects, laws_that_do_not_look_at_a_key)
+{
+    expect_note("noise.compute={\"cv\": 0.1}",
+                "noise.compute: cv has no effect: kind is none; say lognormal or another law");
+    expect_note("noise.compute.shift=0.2",
+                "noise.compute: shift has no effect: kind is not shifted_exponential");
+    expect_note("noise.compute.samples=[1, 2]",
+                "noise.compute: samples has no effect: kind is not empirical");
+    expect_note("noise.input={\"kind\": \"lognormal\", \"cv\": 0.1}",
+                "noise.input: kind has no effect: there is no loader; say workload.input.time");
+}
+
+Test(scenario_effects, a_loader_that_is_not_there)
+{
+    expect_note("workload.input.workers=4",
+                "workload.input: workers has no effect: time is 0s, there is no loader");
+    cr_assert_eq(READ_DEMO("workload.input.workers=4", "workload.input.time=1ms"), GS_OK, "%s",
+                 err.text);
+    cr_expect_eq(scenario.note_count, 0u);
+}
+
+Test(scenario_effects, keys_that_are_kept)
+{
+    expect_note("cluster.nodes.0.usd_per_hour=3",
+                "cluster.nodes[0]: usd_per_hour has no effect: it is kept and not used yet");
+    expect_note("evaluate.alpha=0.01", "evaluate: alpha has no effect: it is kept and not used "
+                                       "yet; intervals are of 95 %");
+    expect_note("evaluate.metrics=[\"step_p50\"]",
+                "evaluate: metrics has no effect: it is kept and not used yet; all metrics are "
+                "stored");
+    expect_note("workload.flops_per_s=1e13",
+                "workload: flops_per_s has no effect: the profile gives the times");
+    expect_note("noise.bandwidth.factor=0.2",
+                "noise.bandwidth: factor has no effect: kind is trace, which they are no part of");
+}
+
+Test(scenario_effects, a_curve_replaces_what_the_link_says)
+{
+    cr_assert_eq(READ_DEMO(CURVE, TEN_RANKS), GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u, "the demo's own rates stand below the curve");
+    cr_assert_eq(READ_DEMO(CURVE, TEN_RANKS, "cluster.links.nic.bandwidth=10Gbit/s",
+                           "cluster.links.intra.latency=4us", "noise.latency.kind=gamma",
+                           "noise.bandwidth.trace=" GS_TEST_SOURCE_DIR "/tests/data/bandwidth.csv"),
+                 GS_OK, "%s", err.text);
+    EXPECT_NOTES("cluster.links.nic: bandwidth has no effect: the curve of this link gives the "
+                 "times",
+                 "cluster.links.intra: latency has no effect: the curve of nic times the whole "
+                 "all-reduce",
+                 "noise.latency: kind has no effect: a measured curve gives the times, no single "
+                 "message is sent",
+                 "noise.bandwidth: trace has no effect: a measured curve gives the times, whatever "
+                 "the rate");
+}
+
+Test(scenario_effects, a_curve_replaces_the_algorithm)
+{
+    static const char *const strategies[] = {"allreduce", "allreduce:algorithm=naive"};
+    options.strategies = strategies;
+    options.strategy_count = 2;
+    cr_assert_eq(READ_DEMO(CURVE, TEN_RANKS), GS_OK, "%s", err.text);
+    EXPECT_NOTES("strategy allreduce:algorithm=naive: algorithm has no effect: the curve gives the "
+                 "time of an all-reduce, whatever its algorithm");
+    cr_assert_eq(READ_DEMO("seed=1"), GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u, "without a curve it has one");
+}
+
+Test(scenario_effects, links_that_nothing_goes_over)
+{
+    expect_note("cluster.nodes=[{\"ranks\": 4}]",
+                "cluster.links.nic: efficiency has no effect: all ranks are on one node, nothing "
+                "leaves it");
+    expect_note("cluster={\"topology\": {\"kind\": \"switch\"}, \"links\": {\"intra\": "
+                "{\"bandwidth\": \"1GB/s\"}}}",
+                "cluster.links.intra: bandwidth has no effect: topology kind \"switch\" has a nic "
+                "for every rank and no links inside nodes");
+}
+
+/* all_reduce_10_ranks.txt was measured on 3 hosts. */
+Test(scenario_effects, a_curve_of_several_hosts_is_none_of_one_node)
+{
+    cr_expect_eq(READ_DEMO("cluster.links.intra.curve=" GS_TEST_SOURCE_DIR
+                           "/tests/data/all_reduce_10_ranks.txt",
+                           "cluster.nodes=[{\"ranks\": 10}]"),
+                 GS_EINVAL);
+    cr_expect_str_eq(err.text, "demo-ethernet: cluster.links.intra.curve on the command line: "
+                               "\"" GS_TEST_SOURCE_DIR "/tests/data/all_reduce_10_ranks.txt\" was "
+                               "measured on 10 ranks of 3 hosts, here they are on 1 node; give a "
+                               "curve of one host, or say as many nodes");
+    cr_expect_eq(READ_DEMO(CURVE, "cluster.nodes=[{\"ranks\": 5, \"count\": 2}]"), GS_OK, "%s",
+                 err.text);
+    EXPECT_NOTES("cluster.links.nic.curve: measured on 3 hosts, here are 2 nodes");
+}
+
+Test(scenario_effects, a_curve_of_one_host_is_none_of_a_network)
+{
+    char curve[TEST_PATH_BYTES + 32];
+    snprintf(curve, sizeof curve, "cluster.links.nic.curve=%s",
+             test_data_path("traces/nccl_tests/a100_sxm4_8gpu_1node_allreduce.log"));
+    cr_expect_eq(READ_DEMO(curve), GS_EINVAL);
+    cr_expect(strstr(err.text, "was measured on 8 ranks of 1 host, here they are on 2 nodes; "
+                               "measure it over the nodes, or remove it") != NULL,
+              "%s", err.text);
+    snprintf(curve, sizeof curve, "cluster.links.intra.curve=%s",
+             test_data_path("traces/nccl_tests/a100_sxm4_8gpu_1node_allreduce.log"));
+    cr_assert_eq(READ_DEMO(curve, "cluster.nodes=[{\"ranks\": 8, \"count\": 2}]"), GS_OK, "%s",
+                 err.text);
+    EXPECT_NOTES("cluster.links.intra: curve has no effect: it is used where one node holds all "
+                 "ranks; measure over the nodes and say cluster.links.nic.curve");
+}
+
+/* Buckets of a recorded job, 4 and 8 MB, and an op that blocks. */
+static const char RECORDED[] =
+    "{\"schema\": \"gradsync.profile/1\", \"format\": \"made up\", \"notes\": [], \"profile\": {"
+    "\"source\": \"made up\", \"world_size\": 8, \"element_bytes\": 4, \"batch\": 64,"
+    "\"units\": [{\"name\": \"a\", \"elements\": 1000000, \"wire_ns\": 5},"
+    " {\"name\": \"b\", \"elements\": 2000000, \"wire_ns\": 5}],"
+    "\"blocking\": [{\"name\": \"broadcast\", \"bytes\": 2000, \"wire_ns\": 7}],"
+    "\"ranks\": [{\"rank\": 0, \"steps\": [{\"measured_ns\": 0, \"compute_ns\": 0, \"input_ns\": 0,"
+    " \"wait_ns\": 0, \"wire_ns\": 0, \"hidden_ns\": 0, \"segments\": [[\"blocking\", 0],"
+    " [\"backward\", 1000], [\"gradient\", 1], [\"gradient\", 0]]}]}]}}";
+
+Test(scenario_effects, recorded_buckets_are_not_split_and_blocking_ops_keep_their_time)
+{
+    static const char *const strategies[] = {"allreduce", "allreduce:bucket=tensor",
+                                             "allreduce:bucket=9MB", "allreduce:bucket=5MB"};
+    char path[TEST_PATH_BYTES];
+    char word[TEST_PATH_BYTES + 32];
+    test_temp_file(path, RECORDED, sizeof RECORDED - 1);
+    snprintf(word, sizeof word, "workload.profile=%s", path);
+    options.strategies = strategies;
+    options.strategy_count = 4;
+    cr_assert_eq(READ_DEMO(word, "workload.batch_per_rank=64"), GS_OK, "%s", err.text);
+    EXPECT_NOTES("workload.profile: 1 blocking op a step (2 kB in all) keeps the recorded wire "
+                 "time, whatever the network",
+                 "strategy allreduce:bucket=tensor: the profile has 2 recorded buckets of 4 MB to "
+                 "8 MB: smaller ones cannot be tried",
+                 "strategy allreduce:bucket=5MB: the profile has 2 recorded buckets of 4 MB to 8 "
+                 "MB: smaller ones cannot be tried");
+    options.strategy_count = 1;
+    cr_assert_eq(READ_DEMO(word, "workload.batch_per_rank=16"), GS_OK, "%s", err.text);
+    cr_assert_eq(scenario.note_count, 2u);
+    cr_expect_str_eq(scenario.notes[1], "workload.batch_per_rank: the profile timed a batch of 64; "
+                                        "its times stay, samples/s counts 16");
+}
+
+Test(scenario_effects, a_batch_that_the_profile_does_not_state)
+{
+    expect_note("workload.batch_per_rank=64",
+                "workload.batch_per_rank: the profile does not say the batch of the timed step; "
+                "its times stay, samples/s counts 64");
+}
+
+Test(scenario_effects, a_resolved_file_says_everything_and_is_not_blamed_for_it)
+{
+    cr_assert_eq(read_text("{\"workload\":{\"model\":{\"name\":\"mlp\"}}}"), GS_OK, "%s", err.text);
+    char *text = gs_json_write(scenario.resolved, true);
+    cr_assert_eq(read_text(text), GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u, "%s", scenario.note_count > 0 ? scenario.notes[0] : "");
+    free(text);
+}

@@ -1,0 +1,384 @@
+/* Settings that are said and change nothing: each gets a note that names the key and why. Only what
+ * a file or the command line says, and what differs from the default: a resolved file says all. */
+#include "traces/scenario/scenario_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { VALUE_BYTES = 128, LIST_BYTES = 256, ANYWHERE = GS_LAYERS_MAX + 1 };
+
+static const char *const link_rates[] = {"bandwidth", "latency", "efficiency", NULL};
+static const char *const link_keys[] = {"bandwidth", "latency", "efficiency", "curve", NULL};
+
+/* Who said it: 0 the command line, 1 the file, 2 what it extends, ...; beyond all: nobody. */
+static uint32_t depth_of(const gs_scenario_reader *reader, const char *path)
+{
+    const gs_scenario_source *source = &reader->source;
+    gs_json_at found;
+    if (!gs_scenario_path_find(&source->merged, path, &found)) {
+        return ANYWHERE + 1;
+    }
+    if (gs_scenario_source_is_override(source, path)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < source->layer_count; i++) {
+        if (gs_scenario_path_find(&source->layers[i].document, path, &found)) {
+            return i + 1;
+        }
+    }
+    return ANYWHERE;
+}
+
+typedef struct effect {
+    const char *section; /* "cluster.links.nic" */
+    const gs_field_table *table;
+    const void *values;
+    uint32_t depth; /* said by this layer or one over it; ANYWHERE: by anyone */
+} effect;
+
+/* Is the key said, on the command line or with another value than the default? */
+static bool is_said(gs_scenario_reader *reader, const effect *of, const char *key)
+{
+    char path[GS_JSON_PATH_BYTES];
+    char value[VALUE_BYTES];
+    char usual[VALUE_BYTES];
+    size_t index = gs_config_find(of->table, key);
+    snprintf(path, sizeof path, "%s.%s", of->section, key);
+    uint32_t depth = depth_of(reader, path);
+    void *defaults = gs_arena_take(reader->arena, 1, of->table->struct_bytes);
+    if (depth > of->depth || depth > ANYWHERE || defaults == NULL ||
+        index == of->table->field_count) {
+        return false;
+    }
+    gs_config_defaults(of->table, defaults);
+    const gs_field *field = &of->table->fields[index];
+    gs_config_value_text(field, of->values, value, sizeof value);
+    gs_config_value_text(field, defaults, usual, sizeof usual);
+    return depth == 0 || strcmp(value, usual) != 0;
+}
+
+/* One note for all keys of the list that are said: "noise.straggler: rank, factor: no effect: ..."
+ */
+static void note_unused(gs_scenario_reader *reader, const effect *of, const char *const *keys,
+                        const char *why)
+{
+    char list[LIST_BYTES] = "";
+    size_t used = 0;
+    size_t count = 0;
+    for (size_t i = 0; keys[i] != NULL; i++) {
+        if (is_said(reader, of, keys[i]) && used < sizeof list) {
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     count == 0 ? "" : ", ", keys[i]);
+            count++;
+        }
+    }
+    if (count > 0) {
+        gs_scenario_note(reader, "%s: %s %s no effect: %s", of->section, list,
+                         count == 1 ? "has" : "have", why);
+    }
+}
+
+/* --- links ---------------------------------------------------------------------------------- */
+
+static void check_links(gs_scenario_reader *reader)
+{
+    const gs_scenario *out = reader->out;
+    const gs_cluster *cluster = &out->cluster;
+    const gs_link *outer = gs_scenario_outer_link(out);
+    effect nic = {"cluster.links.nic", &gs_scenario_nic_table, &cluster->nic, ANYWHERE};
+    effect intra = {"cluster.links.intra", &gs_scenario_intra_table, &cluster->intra, ANYWHERE};
+    bool on_nic = outer == &cluster->nic;
+    if (!on_nic) {
+        note_unused(reader, &nic, link_keys, "all ranks are on one node, nothing leaves it");
+    } else if (cluster->topology == GS_TOPOLOGY_SWITCH) {
+        note_unused(reader, &intra, link_keys,
+                    "topology kind \"switch\" has a nic for every rank and no links inside nodes");
+    }
+    effect *used = on_nic ? &nic : &intra;
+    if (outer->curve != NULL) {
+        used->depth =
+            depth_of(reader, on_nic ? "cluster.links.nic.curve" : "cluster.links.intra.curve");
+        note_unused(reader, used, link_rates, "the curve of this link gives the times");
+    }
+    if (on_nic && cluster->topology == GS_TOPOLOGY_NODES) {
+        static const char *const curve[] = {"curve", NULL};
+        note_unused(reader, &intra, curve,
+                    "it is used where one node holds all ranks; measure over the nodes and say "
+                    "cluster.links.nic.curve");
+        if (outer->curve != NULL) {
+            intra.depth = nic.depth;
+            note_unused(reader, &intra, link_rates, "the curve of nic times the whole all-reduce");
+        }
+    }
+}
+
+/* --- noise ---------------------------------------------------------------------------------- */
+
+static void check_straggler(gs_scenario_reader *reader)
+{
+    static const char *const all[] = {"rank",      "factor", "drift_per_hour", "mean_up",
+                                      "mean_down", "heat",   "cool_down",      "hot",
+                                      "cool",      NULL};
+    static const char *const drift[] = {"drift_per_hour", NULL};
+    static const char *const markov[] = {"mean_up", "mean_down", NULL};
+    static const char *const throttle[] = {"heat", "cool_down", "hot", "cool", NULL};
+    const gs_straggler *straggler = &reader->out->noise.straggler;
+    effect of = {"noise.straggler", &gs_scenario_straggler_table, straggler, ANYWHERE};
+    if (straggler->kind == GS_STRAGGLER_NONE) {
+        note_unused(reader, &of, all, "kind is none; say persistent, drift, markov or throttle");
+        return;
+    }
+    if (straggler->kind != GS_STRAGGLER_DRIFT) {
+        note_unused(reader, &of, drift, "kind is not drift");
+    }
+    if (straggler->kind != GS_STRAGGLER_MARKOV) {
+        note_unused(reader, &of, markov, "kind is not markov");
+    }
+    if (straggler->kind != GS_STRAGGLER_THROTTLE) {
+        note_unused(reader, &of, throttle, "kind is not throttle");
+    }
+    if (straggler->factor < 1.0) {
+        gs_scenario_note(reader, "noise.straggler.factor: %g makes a rank faster, not slower",
+                         straggler->factor);
+    }
+}
+
+/* Keys that the kind of the law does not look at. */
+static void check_law(gs_scenario_reader *reader, const char *section, const gs_noise_law *law)
+{
+    static const char *const spreads[] = {"cv", "shift", NULL};
+    static const char *const shift[] = {"shift", NULL};
+    effect of = {section, &gs_scenario_law_table, law, ANYWHERE};
+    char samples[GS_JSON_PATH_BYTES];
+    gs_json_at list;
+    snprintf(samples, sizeof samples, "%s.samples", section);
+    if (law->law == GS_LAW_NONE) {
+        note_unused(reader, &of, spreads, "kind is none; say lognormal or another law");
+    } else if (law->law != GS_LAW_SHIFTED_EXPONENTIAL) {
+        note_unused(reader, &of, shift, "kind is not shifted_exponential");
+    }
+    if (law->law != GS_LAW_EMPIRICAL &&
+        gs_scenario_path_find(&reader->source.merged, samples, &list) &&
+        gs_json_count(list.value) > 0) {
+        gs_scenario_note(reader, "%s: samples has no effect: kind is not empirical", section);
+    }
+}
+
+/* A law that is there, over something that is not. */
+static void check_law_used(gs_scenario_reader *reader, const char *section, const gs_noise_law *law,
+                           uint32_t depth, const char *why)
+{
+    static const char *const kind[] = {"kind", NULL};
+    effect of = {section, &gs_scenario_law_table, law, depth};
+    note_unused(reader, &of, kind, why);
+}
+
+static void check_bandwidth(gs_scenario_reader *reader)
+{
+    static const char *const markov[] = {"factor", "mean_up", "mean_down", NULL};
+    static const char *const trace[] = {"trace", NULL};
+    const gs_scenario *out = reader->out;
+    const gs_bandwidth_config *config = &reader->bandwidth;
+    bool on_nic = config->link == 0;
+    const gs_link *outer = gs_scenario_outer_link(out);
+    effect of = {"noise.bandwidth", &gs_scenario_bandwidth_table, config, ANYWHERE};
+    if (config->kind == 0) {
+        note_unused(reader, &of, markov, "kind is trace, which they are no part of");
+    }
+    if (on_nic && outer != &out->cluster.nic) {
+        note_unused(reader, &of, trace, "all ranks are on one node, nothing goes over nic");
+    } else if (outer->curve != NULL) {
+        of.depth = depth_of(reader, outer == &out->cluster.nic ? "cluster.links.nic.curve"
+                                                               : "cluster.links.intra.curve");
+        note_unused(reader, &of, trace, "a measured curve gives the times, whatever the rate");
+    }
+}
+
+static void check_noise(gs_scenario_reader *reader)
+{
+    const gs_scenario *out = reader->out;
+    const gs_noise *noise = &out->noise;
+    const gs_link *outer = gs_scenario_outer_link(out);
+    check_law(reader, "noise.compute", &noise->compute);
+    check_straggler(reader);
+    check_law(reader, "noise.latency", &noise->latency);
+    if (outer->curve != NULL) {
+        uint32_t depth = depth_of(reader, outer == &out->cluster.nic ? "cluster.links.nic.curve"
+                                                                     : "cluster.links.intra.curve");
+        check_law_used(reader, "noise.latency", &noise->latency, depth,
+                       "a measured curve gives the times, no single message is sent");
+    }
+    check_law(reader, "noise.input", &noise->input);
+    if (out->workload.input.time_ns == 0) {
+        check_law_used(reader, "noise.input", &noise->input, ANYWHERE,
+                       "there is no loader; say workload.input.time");
+    }
+    check_bandwidth(reader);
+}
+
+/* --- the rest ------------------------------------------------------------------------------- */
+
+static void check_kept(gs_scenario_reader *reader)
+{
+    static const char *const price[] = {"usd_per_hour", NULL};
+    static const char *const loader[] = {"workers", "prefetch", NULL};
+    static const char *const rate[] = {"flops_per_s", NULL};
+    static const char *const alpha[] = {"alpha", NULL};
+    const gs_scenario *out = reader->out;
+    for (uint32_t i = 0; i < out->cluster.group_count; i++) {
+        char section[GS_JSON_PATH_BYTES];
+        snprintf(section, sizeof section, "cluster.nodes[%u]", i);
+        effect node = {section, &gs_scenario_node_table, &out->cluster.groups[i], ANYWHERE};
+        note_unused(reader, &node, price, "it is kept and not used yet");
+    }
+    if (out->workload.input.time_ns == 0) {
+        effect input = {"workload.input", &gs_scenario_input_table, &out->workload.input, ANYWHERE};
+        note_unused(reader, &input, loader, "time is 0s, there is no loader");
+    }
+    if (reader->profile_file_count > 0) {
+        effect workload = {"workload", &gs_scenario_workload_table, &reader->workload, ANYWHERE};
+        note_unused(reader, &workload, rate, "the profile gives the times");
+    }
+    effect evaluate = {"evaluate", &gs_scenario_evaluate_table, &reader->evaluate, ANYWHERE};
+    note_unused(reader, &evaluate, alpha, "it is kept and not used yet; intervals are of 95 %");
+    if (reader->metric_count > 0) {
+        gs_scenario_note(reader, "evaluate: metrics has no effect: it is kept and not used yet; "
+                                 "all metrics are stored");
+    }
+}
+
+/* --- strategies ----------------------------------------------------------------------------- */
+
+static void check_algorithm(gs_scenario_reader *reader, const gs_strategy_choice *choice)
+{
+    char value[VALUE_BYTES];
+    const gs_field_table *table = choice->strategy->config;
+    size_t index = gs_config_find(table, "algorithm");
+    void *defaults = gs_arena_take(reader->arena, 1, table->struct_bytes);
+    if (index == table->field_count || defaults == NULL) {
+        return;
+    }
+    char usual[VALUE_BYTES];
+    gs_config_defaults(table, defaults);
+    gs_config_value_text(&table->fields[index], choice->config, value, sizeof value);
+    gs_config_value_text(&table->fields[index], defaults, usual, sizeof usual);
+    if (strcmp(value, usual) != 0) {
+        gs_scenario_note(reader,
+                         "strategy %s: algorithm has no effect: the curve gives the time of an "
+                         "all-reduce, whatever its algorithm",
+                         choice->label);
+    }
+}
+
+/* Recorded buckets are not split: what wants smaller ones gets these. */
+static void check_units(gs_scenario_reader *reader, const gs_strategy_choice *choice,
+                        const gs_job *job)
+{
+    const gs_profile *profile = reader->out->workload.profile;
+    gs_layout wanted = {0};
+    gs_layout usual = {0};
+    void *defaults = gs_arena_take(reader->arena, 1, choice->strategy->config->struct_bytes);
+    int64_t least = INT64_MAX;
+    int64_t most = 0;
+    bool recorded = defaults != NULL;
+    for (uint32_t i = 0; i < profile->unit_count; i++) {
+        int64_t bytes = job->unit_elements[i] * job->element_bytes;
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+        recorded = recorded && profile->units[i].wire_ns > 0;
+    }
+    if (!recorded) {
+        return;
+    }
+    gs_config_defaults(choice->strategy->config, defaults);
+    if (choice->strategy->layout(choice->config, job, &wanted, NULL) != GS_OK ||
+        choice->strategy->layout(defaults, job, &usual, NULL) != GS_OK) {
+        return;
+    }
+    bool smaller =
+        wanted.buckets.cap_bytes != usual.buckets.cap_bytes && wanted.buckets.cap_bytes < most;
+    bool smaller_first = wanted.buckets.first_bytes != usual.buckets.first_bytes &&
+                         wanted.buckets.first_bytes < least;
+    if (smaller || smaller_first) {
+        char from[GS_UNIT_TEXT_BYTES];
+        char to[GS_UNIT_TEXT_BYTES];
+        gs_scenario_note(reader,
+                         "strategy %s: the profile has %u recorded buckets of %s to %s: smaller "
+                         "ones cannot be tried",
+                         choice->label, profile->unit_count, gs_format_bytes(least, from),
+                         gs_format_bytes(most, to));
+    }
+}
+
+static gs_status check_strategies(gs_scenario_reader *reader, gs_error *err)
+{
+    const gs_scenario *out = reader->out;
+    gs_job job;
+    GS_TRY(gs_scenario_job(out, reader->arena, &job, err));
+    for (uint32_t i = 0; i < out->strategy_count; i++) {
+        if (gs_scenario_outer_link(out)->curve != NULL) {
+            check_algorithm(reader, &out->strategies[i]);
+        }
+        check_units(reader, &out->strategies[i], &job);
+    }
+    return GS_OK;
+}
+
+/* --- the profile ---------------------------------------------------------------------------- */
+
+/* Ops that block a step keep the time of the network that they were recorded on. */
+static void check_blocking(gs_scenario_reader *reader)
+{
+    const gs_profile *profile = reader->out->workload.profile;
+    const gs_profile_step *step = &profile->ranks[0].steps[0];
+    uint32_t count = 0;
+    double sum = 0.0;
+    for (uint32_t i = 0; i < step->segment_count; i++) {
+        if (step->segments[i].kind == GS_SEGMENT_BLOCKING) {
+            int64_t bytes = profile->blocking[step->segments[i].index].bytes;
+            sum += bytes > 0 ? (double)bytes : 0.0;
+            count++;
+        }
+    }
+    if (count > 0) {
+        char bytes[GS_UNIT_TEXT_BYTES];
+        gs_format_bytes(sum < 0x1p62 ? (int64_t)sum : INT64_MAX, bytes);
+        gs_scenario_note(reader,
+                         "workload.profile: %u blocking op%s a step (%s%s) keep%s the recorded "
+                         "wire time, whatever the network",
+                         count, count == 1 ? "" : "s", sum > 0.0 ? bytes : "size not known",
+                         sum > 0.0 ? " in all" : "", count == 1 ? "s" : "");
+    }
+}
+
+/* samples/s counts batch_per_rank; the times are those of the profile's batch. */
+static void check_batch(gs_scenario_reader *reader)
+{
+    const gs_workload *workload = &reader->out->workload;
+    uint32_t depth = depth_of(reader, "workload.batch_per_rank");
+    bool by_user =
+        depth == 0 || (depth <= reader->source.layer_count &&
+                       !gs_scenario_is_bundled_name(reader->source.layers[depth - 1].file));
+    long long counted = (long long)workload->batch_per_rank;
+    if (workload->profile->batch == 0 && by_user) {
+        gs_scenario_note(reader,
+                         "workload.batch_per_rank: the profile does not say the batch of the timed "
+                         "step; its times stay, samples/s counts %lld",
+                         counted);
+    } else if (workload->profile->batch > 0 && workload->profile->batch != counted) {
+        gs_scenario_note(reader,
+                         "workload.batch_per_rank: the profile timed a batch of %lld; its times "
+                         "stay, samples/s counts %lld",
+                         (long long)workload->profile->batch, counted);
+    }
+}
+
+gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err)
+{
+    check_links(reader);
+    check_noise(reader);
+    check_kept(reader);
+    check_blocking(reader);
+    check_batch(reader);
+    return check_strategies(reader, err);
+}
