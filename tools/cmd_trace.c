@@ -17,6 +17,7 @@ static int read_files(const gs_cli *cli, gs_arena *arena, gs_imported *out)
     gs_import_options options = {
         .format = cli->flags.format[0] == '\0' ? NULL : cli->flags.format,
         .collective = cli->flags.collective[0] == '\0' ? NULL : cli->flags.collective,
+        .time_unit = cli->flags.time_unit[0] == '\0' ? NULL : cli->flags.time_unit,
     };
     gs_error err = {0};
     if (gs_import(cli->words + 1, cli->word_count - 1, &options, arena, out, &err) != GS_OK) {

@@ -26,7 +26,8 @@ typedef struct gs_flags {
     int color, progress, log, steps;
     int64_t seed, seeds, jobs;
     char db[GS_FLAG_TEXT_BYTES], output[GS_FLAG_TEXT_BYTES], scenario[GS_FLAG_TEXT_BYTES];
-    char label[GS_LABEL_BYTES], format[GS_LABEL_BYTES], collective[GS_LABEL_BYTES];
+    char label[GS_LABEL_BYTES], format[GS_LABEL_BYTES], collective[GS_LABEL_BYTES],
+        time_unit[GS_LABEL_BYTES];
 } gs_flags;
 
 typedef enum gs_flag_id {

@@ -218,11 +218,11 @@ static int64_t wait_of_others(judge *in, uint32_t rank)
     return found == 0 ? GS_STEP_MISSING : middle < 0 ? 0 : middle;
 }
 
-/* Sum over the late steps of how much longer the own time was than the next longest. */
+/* How much longer its own time was than the next longest: mean over all steps, 0 where not late. */
 static int64_t cost_of_rank(const judge *in, uint32_t rank)
 {
     const gs_slow_series *own = &in->series[GS_STEP_TIME];
-    int64_t sum = 0;
+    double sum = 0.0;
     for (uint32_t s = 0; s < own->step_count; s++) {
         int64_t here = own->values[(size_t)rank * own->step_count + s];
         int64_t next = -1;
@@ -230,9 +230,9 @@ static int64_t cost_of_rank(const judge *in, uint32_t rank)
             int64_t value = own->values[(size_t)r * own->step_count + s];
             next = r != rank && value > next ? value : next;
         }
-        sum += next >= 0 && here > next ? here - next : 0;
+        sum += next >= 0 && here > next ? (double)(here - next) : 0.0;
     }
-    return sum / own->step_count;
+    return (int64_t)(sum / own->step_count);
 }
 
 static void describe(judge *in, uint32_t index, gs_step_part part)

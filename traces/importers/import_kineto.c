@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "traces/importers/import_notes.h"
 #include "traces/importers/kineto_match.h"
+#include "traces/importers/kineto_table.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -394,8 +395,11 @@ static gs_status make_profile(set *in, gs_imported *out, gs_error *err)
     }
     in->profile->notes = in->notes.items;
     in->profile->note_count = in->notes.count;
+    const gs_step_table *table = NULL;
+    GS_TRY(gs_kineto_table_make(in->ranks, &in->joint, in->profile, in->arena, &table, err));
     *out = (gs_imported){.format = "kineto",
                          .profile = in->profile,
+                         .step_table = table,
                          .notes = in->notes.items,
                          .note_count = in->notes.count};
     return GS_OK;

@@ -9,6 +9,7 @@
 #include "traces/curve.h"
 #include "traces/op_trace.h"
 #include "traces/profile.h"
+#include "traces/step_table.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ typedef struct gs_imported {
     const gs_profile *profile; /* NULL: none */
     const gs_curve *curves;
     uint32_t curve_count;
+    const gs_step_table *step_table; /* durations by rank and step; NULL: none */
     const gs_op_trace *ops; /* NULL: none */
     const char *const
         *notes; /* what is odd or missing, one line each: "failed: no rows (line 15)" */
@@ -29,6 +31,7 @@ typedef struct gs_imported {
 typedef struct gs_import_options {
     const char *format;     /* name of the importer; NULL: found by probing */
     const char *collective; /* of nccl-tests output that does not name it ("all_reduce"); NULL */
+    const char *time_unit;  /* ns, us, ms or s: of CSV columns whose names carry none; NULL */
 } gs_import_options;
 
 typedef struct gs_importer {

@@ -213,6 +213,7 @@ static gs_kineto_op finished_op(const maker *in, const pending_op *op, bool off_
         .element_bytes = message->element_bytes,
         .is_gradient = strcmp(name, "all_reduce") == 0 && message->is_float &&
                        message->elements > 0 && !on_main,
+        .start_ns = op->start_ns,
         .duration_ns = op->end_ns - op->start_ns,
         .blocked_ns = blocked_ns(in, op),
     };

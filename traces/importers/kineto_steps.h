@@ -20,6 +20,7 @@ typedef struct gs_kineto_op {
     int32_t element_bytes;  /* 0 unknown */
     bool is_gradient;
     gs_time_ns at_ns; /* in the rank's own time since the step's start: when its data were ready */
+    gs_time_ns start_ns;    /* of its kernel, on the clock of the file */
     gs_time_ns duration_ns; /* of its kernel; 0 unknown */
     gs_time_ns blocked_ns;  /* the part, at its end, in which it held the rank up */
 } gs_kineto_op;
