@@ -110,22 +110,20 @@ static bool index_worker(gs_op_step *step, worker_view *worker)
     return true;
 }
 
-/* The edge between an op of a micro-batch and the same micro-batch's op of another kind; wanted
- * where there must be one. */
-static bool wait_for_kind(gs_op_step *step, const worker_view *worker, uint32_t entry,
-                          gs_op_kind kind, uint32_t sequence)
+/* 1 + the entry of a kind, which there must be because `entry` is there; 0: there is none. */
+static uint32_t partner(gs_op_step *step, const worker_view *worker, uint32_t entry,
+                        gs_op_kind kind, uint32_t sequence)
 {
-    uint32_t waited = *slot(step, worker, kind, sequence);
-    if (waited == 0) {
-        return cannot(step, "dp_rank %u stage %u has %s %u but no %s %u", worker->dp_rank,
-                      worker->stage, gs_op_kind_name(step->entries[entry].kind),
-                      step->entries[entry].sequence, gs_op_kind_name(kind), sequence);
+    uint32_t found = *slot(step, worker, kind, sequence);
+    if (found == 0) {
+        cannot(step, "dp_rank %u stage %u has %s %u but no %s %u", worker->dp_rank, worker->stage,
+               gs_op_kind_name(step->entries[entry].kind), step->entries[entry].sequence,
+               gs_op_kind_name(kind), sequence);
     }
-    wait_for(step, entry, waited);
-    return true;
+    return found;
 }
 
-/* Edges between lanes for an op of a micro-batch. */
+/* Edges between lanes for an op of a micro-batch, all of whose ops must be there. */
 static bool link_micro_batch(gs_op_step *step, const worker_view *worker, uint32_t entry)
 {
     gs_op_kind kind = step->entries[entry].kind;
@@ -133,15 +131,23 @@ static bool link_micro_batch(gs_op_step *step, const worker_view *worker, uint32
     bool is_forward =
         kind == GS_OP_FORWARD_COMPUTE || kind == GS_OP_FORWARD_SEND || kind == GS_OP_FORWARD_RECV;
     gs_op_kind compute = is_forward ? GS_OP_FORWARD_COMPUTE : GS_OP_BACKWARD_COMPUTE;
+    gs_op_kind other = is_forward ? GS_OP_BACKWARD_COMPUTE : GS_OP_FORWARD_COMPUTE;
     gs_op_kind receive = is_forward ? GS_OP_FORWARD_RECV : GS_OP_BACKWARD_RECV;
     bool is_source = worker->stage == (is_forward ? 0 : step->stage_count - 1);
+    uint32_t waited = partner(step, worker, entry, kind == compute ? other : compute, sequence);
+    if (waited == 0) {
+        return false;
+    }
+    if ((kind == compute && is_source) || (kind == receive && sequence == 0)) {
+        return true;
+    }
     if (kind == compute) {
-        return is_source || wait_for_kind(step, worker, entry, receive, sequence);
+        waited = partner(step, worker, entry, receive, sequence);
+    } else if (kind == receive) {
+        waited = partner(step, worker, entry, compute, sequence - 1);
     }
-    if (kind == receive) {
-        return sequence == 0 || wait_for_kind(step, worker, entry, compute, sequence - 1);
-    }
-    return wait_for_kind(step, worker, entry, compute, sequence);
+    wait_for(step, entry, waited);
+    return waited != 0;
 }
 
 static bool link_worker(gs_op_step *step, worker_view *worker)
