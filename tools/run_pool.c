@@ -33,16 +33,20 @@ typedef struct pool {
     size_t places;
 } pool;
 
-static gs_run_plan plan_of(const pool *all)
+static gs_run_plan plan_of(const pool *all, uint32_t run)
 {
-    return (gs_run_plan){.scenario = all->config->scenario,
-                         .keep_all_ranks = all->config->keep_all_ranks};
+    const gs_pool_config *config = all->config;
+    return (gs_run_plan){.scenario = config->variants == NULL
+                                         ? config->scenario
+                                         : config->variants[run / config->seeds],
+                         .keep_all_ranks = config->keep_all_ranks};
 }
 
 static void run_number(const gs_run_plan *plan, const pool *all, uint32_t run, gs_outcome *out)
 {
-    gs_run_one(plan, run / all->config->seeds,
-               all->config->scenario->seed + run % all->config->seeds, out);
+    const gs_pool_config *config = all->config;
+    gs_run_one(plan, config->variants == NULL ? run / config->seeds : 0,
+               config->scenario->seed + run % config->seeds, out);
 }
 
 /* --- in this process -------------------------------------------------------------------------- */
@@ -56,7 +60,7 @@ static void tell_own(void *context, double share)
 
 static void run_here(pool *all)
 {
-    gs_run_plan plan = plan_of(all);
+    gs_run_plan plan = plan_of(all, all->next);
     plan.progress = tell_own;
     plan.context = all;
     run_number(&plan, all, all->next, &all->outcomes[all->next]);
@@ -87,7 +91,7 @@ static _Noreturn void run_child(const pool *all, uint32_t run, int fd)
 {
     gs_interrupt_follow();
     child self = {.fd = fd, .told = -1.0}; /* says at once that it runs */
-    gs_run_plan plan = plan_of(all);
+    gs_run_plan plan = plan_of(all, run);
     plan.progress = tell_parent;
     plan.context = &self;
     gs_outcome outcome;
@@ -194,7 +198,8 @@ void gs_pool_run(const gs_pool_config *config, gs_outcome *outcomes)
     pool all = {
         .config = config,
         .outcomes = outcomes,
-        .run_count = config->scenario->strategy_count * config->seeds,
+        .run_count = config->seeds * (config->variants == NULL ? config->scenario->strategy_count
+                                                               : config->variant_count),
     };
     memset(outcomes, 0, all.run_count * sizeof *outcomes);
     if (config->jobs == 1 || all.run_count == 1) {

@@ -8,14 +8,18 @@
 
 typedef struct gs_pool_config {
     const gs_scenario *scenario;
-    uint32_t seeds; /* a strategy; seeds are scenario->seed and the ones after it */
+    const gs_scenario *const *variants; /* [variant_count]: the first strategy of each of these
+                                           instead of every strategy of the scenario; or NULL */
+    uint32_t variant_count;
+    uint32_t seeds; /* a strategy or variant; scenario->seed and the ones after it */
     int64_t jobs;   /* processes at a time; 1: in this process */
     bool keep_all_ranks;
     gs_progress *progress;
 } gs_pool_config;
 
-/* outcomes [strategy_count * seeds]: out, the seeds of the first strategy first. After a signal no
- * new run starts and those under way end as interrupted. A process that dies fails its run only. */
+/* outcomes [(strategies or variants) * seeds]: out, the seeds of the first strategy first. After a
+ * signal no new run starts and those under way end as interrupted. A process that dies fails its
+ * run only. */
 void gs_pool_run(const gs_pool_config *config, gs_outcome *outcomes);
 
 #endif

@@ -1,0 +1,156 @@
+#include "tools/explain_change.h"
+
+#include "base/assert.h"
+#include "tools/message.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 160 };
+
+typedef struct maker {
+    const gs_scenario *base;
+    gs_arena *arena;
+    gs_change *out;
+    uint32_t count;
+} maker;
+
+__attribute__((format(printf, 5, 6))) static void
+add(maker *all, const char *key, gs_scenario *scenario, bool learns_other, const char *format, ...)
+{
+    char name[NAME_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    GS_ASSERT(all->count < GS_CHANGES_MAX);
+    all->out[all->count++] = (gs_change){.key = key,
+                                         .name = gs_need(gs_arena_text(all->arena, name)),
+                                         .scenario = scenario,
+                                         .learns_other = learns_other};
+}
+
+static void add_link(maker *all, const char *key, int factor)
+{
+    if (all->base->ranks == 1) {
+        return;
+    }
+    const gs_link *outer = gs_scenario_outer_link(all->base);
+    gs_scenario *copy = gs_variant_link(all->base, factor, all->arena);
+    bool inside = outer == &all->base->cluster.intra;
+    char rate[GS_UNIT_TEXT_BYTES];
+    gs_format_rate(gs_scenario_outer_link(copy)->bandwidth_bps, rate);
+    add(all, key, copy, false, "%s x%d (%s)", inside ? "intra" : "nic", factor,
+        outer->curve != NULL ? "of the measured curve" : rate);
+}
+
+static void add_half_precision(maker *all)
+{
+    if (all->base->workload.element_bytes > 2) {
+        gs_scenario *copy = gs_variant_copy(all->base, all->arena);
+        copy->workload.element_bytes = 2;
+        add(all, "fp16", copy, true, "fp16 gradients");
+    }
+}
+
+/* A copy whose strategy has another value of a parameter. NULL: it has no such parameter, or that
+ * value already. */
+static gs_scenario *with_parameter(maker *all, const char *name, const char *text)
+{
+    const gs_strategy_choice *choice = &all->base->strategies[0];
+    const gs_field_table *table = choice->strategy->config;
+    size_t field = gs_config_find(table, name);
+    if (field == table->field_count) {
+        return NULL;
+    }
+    void *config = gs_need(gs_arena_take(all->arena, 1, table->struct_bytes));
+    memcpy(config, choice->config, table->struct_bytes);
+    char before[64];
+    char after[64];
+    gs_config_value_text(&table->fields[field], config, before, sizeof before);
+    if (gs_config_set_text(table, config, name, text, NULL) != GS_OK ||
+        strcmp(before, gs_config_value_text(&table->fields[field], config, after, sizeof after)) ==
+            0) {
+        return NULL;
+    }
+    gs_strategy_choice *changed = gs_need(GS_TAKE(all->arena, gs_strategy_choice, 1));
+    *changed = *choice;
+    changed->config = config;
+    gs_scenario *copy = gs_variant_copy(all->base, all->arena);
+    copy->strategies = changed;
+    return copy;
+}
+
+/* The strategy's own number of passes wins over the workload's. */
+static void add_accumulation(maker *all)
+{
+    if (all->base->workload.accumulation == 4) {
+        return;
+    }
+    gs_scenario *copy = with_parameter(all, "accumulation", "4");
+    if (copy != NULL) {
+        add(all, "accumulate_4", copy, true, "accumulate 4 passes");
+    }
+}
+
+static void add_buckets(maker *all)
+{
+    static const struct {
+        const char *key, *text;
+    } buckets[] = {
+        {"bucket_10mib", "10MiB"},
+        {"bucket_25mib", "25MiB"},
+        {"bucket_50mib", "50MiB"},
+        {"bucket_100mib", "100MiB"},
+    };
+    for (size_t i = 0; i < sizeof buckets / sizeof *buckets; i++) {
+        gs_scenario *copy = with_parameter(all, "bucket", buckets[i].text);
+        if (copy != NULL) {
+            add(all, buckets[i].key, copy, false, "bucket %s", buckets[i].text);
+        }
+    }
+}
+
+static void add_fewer_ranks(maker *all)
+{
+    uint32_t slowest = 0;
+    uint32_t count = 0;
+    double factor = 1.0;
+    if (gs_variant_has_curve(all->base) || !gs_variant_slowest(all->base, &slowest, &factor)) {
+        return;
+    }
+    gs_scenario *copy = gs_variant_without_slowest(all->base, &slowest, &count, all->arena);
+    if (copy != NULL && count == 1) {
+        add(all, "without_slowest", copy, false, "without rank %u, the slowest", slowest);
+    } else if (copy != NULL) {
+        add(all, "without_slowest", copy, false, "without the %u slowest ranks (%u, ...)", count,
+            slowest);
+    }
+}
+
+static void add_workers(maker *all)
+{
+    if (all->base->workload.input.time_ns > 0) {
+        gs_scenario *copy = gs_variant_copy(all->base, all->arena);
+        copy->workload.input.workers += 2;
+        add(all, "loader_workers", copy, false, "%" PRId64 " loader workers instead of %" PRId64,
+            copy->workload.input.workers, all->base->workload.input.workers);
+    }
+}
+
+uint32_t gs_changes_make(const gs_scenario *base, gs_arena *arena, gs_change *out)
+{
+    maker all = {.base = base, .arena = arena, .out = out};
+    add_link(&all, "link_x2", 2);
+    add_link(&all, "link_x4", 4);
+    if (base->ranks > 1) {
+        add_half_precision(&all);
+        add_accumulation(&all);
+        add_buckets(&all);
+        add_fewer_ranks(&all);
+    }
+    add_workers(&all);
+    return all.count;
+}
