@@ -1,7 +1,9 @@
-/* trace: what measured files are (probe), what they hold (stat), and a profile of them (import). */
+/* trace: what measured files are (probe), what they hold (stat), a profile of them (import), and
+ * which rank is late (slow). */
 #include "tools/message.h"
 #include "tools/output.h"
 #include "tools/page.h"
+#include "tools/slow_page.h"
 #include "tools/trace_page.h"
 #include "tools/verbs.h"
 #include "traces/importers/importer.h"
@@ -92,9 +94,29 @@ static int import_files(const gs_cli *cli, const gs_imported *imported)
     return code;
 }
 
+static int slow_ranks(const gs_cli *cli, const gs_imported *imported)
+{
+    if (imported->step_table == NULL) {
+        gs_complain("%s: %s holds no times by rank and step; give profiler traces of all ranks or "
+                    "a CSV with step, rank and time_ms",
+                    cli->words[1], imported->format);
+        return GS_EXIT_USAGE;
+    }
+    gs_error err = {0};
+    gs_page page;
+    gs_page_init(&page, "slow", "ranks");
+    int code = gs_slow_page_fill(&page, imported, &err) == GS_OK ? gs_page_print(&page, cli)
+                                                                 : gs_complain_error(&err);
+    gs_page_fini(&page);
+    return code;
+}
+
 static int run(const gs_cli *cli, const gs_imported *imported)
 {
     const char *what = cli->words[0];
+    if (strcmp(what, "slow") == 0) {
+        return slow_ranks(cli, imported);
+    }
     if (strcmp(what, "import") == 0 && cli->flags.dry_run) {
         return probe(cli, imported);
     }
@@ -113,7 +135,7 @@ static int run(const gs_cli *cli, const gs_imported *imported)
 int gs_cmd_trace(const gs_cli *cli)
 {
     if (cli->word_count == 0) {
-        gs_complain("trace: what? allowed is probe, stat or import, then files");
+        gs_complain("trace: what? allowed is probe, stat, import or slow, then files");
         return GS_EXIT_USAGE;
     }
     if (cli->word_count == 1) {

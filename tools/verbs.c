@@ -5,7 +5,7 @@
 /* Words that may follow a verb; the lists of kinds and shells are the verbs' own. */
 static const char *const kinds[] = {"strategies", "codecs",  "collectives", "models",  "formats",
                                     "scenarios",  "metrics", "transports",  "devices", NULL};
-static const char *const traces[] = {"probe", "stat", "import", NULL};
+static const char *const traces[] = {"probe", "stat", "import", "slow", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 #define EXAMPLE "\n    "
