@@ -19,6 +19,12 @@ typedef struct comm_slice {
     const gs_timeline_message *message;
 } comm_slice;
 
+/* An op on one rank, and the last part that came to it. */
+typedef struct last_part {
+    const gs_timeline_op *op;
+    const gs_timeline_message *part; /* NULL: none that was kept */
+} last_part;
+
 typedef struct writer {
     const gs_timeline *timeline;
     const gs_chrome_facts *facts;
@@ -27,10 +33,10 @@ typedef struct writer {
     gs_timeline_span *spans; /* by rank, then time */
     comm_slice *comm;        /* by entity, then time */
     int64_t comm_count;
-    gs_timeline_message *messages; /* by stream, receiver, time of arrival */
-    const gs_timeline_op **ops;    /* by communicator, sequence, rank */
-    uint32_t *lane_count;          /* [entities] */
-    uint32_t *receiver_lanes;      /* [messages] of the timeline, of point to point ones */
+    const gs_timeline_op **ops; /* by communicator, sequence, rank */
+    uint32_t *lane_count;       /* [entities] */
+    uint32_t *receiver_lanes;   /* [messages] of the timeline, of point to point ones */
+    last_part *last_parts;      /* [ops], by communicator, rank, time */
     uint64_t arrows;
 } writer;
 
@@ -63,9 +69,18 @@ static void begin(writer *to, const char *phase, uint32_t entity, uint32_t slot)
     to->separator = ",\n";
 }
 
-static void put_us(writer *to, const char *key, gs_time_ns ns)
+static void put_time(writer *to, gs_time_ns at)
 {
-    fprintf(to->out, ",\"%s\":%" PRId64 ".%03d", key, ns / GS_NS_PER_US, (int)(ns % GS_NS_PER_US));
+    fprintf(to->out, ",\"ts\":%" PRId64 ".%03d", at / GS_NS_PER_US, (int)(at % GS_NS_PER_US));
+}
+
+static void put_slice(writer *to, uint32_t entity, uint32_t slot, gs_time_ns from, gs_time_ns until)
+{
+    gs_time_ns duration = until - from;
+    begin(to, "X", entity, slot);
+    put_time(to, from);
+    fprintf(to->out, ",\"dur\":%" PRId64 ".%03d", duration / GS_NS_PER_US,
+            (int)(duration % GS_NS_PER_US));
 }
 
 /* ---------------------------------------------------------------- order */
@@ -100,15 +115,14 @@ static int by_entity_and_time(const void *a, const void *b)
     return by;
 }
 
-static int by_receiver_and_time(const void *a, const void *b)
+static int by_rank_and_end(const void *a, const void *b)
 {
-    const gs_timeline_message *one = a;
-    const gs_timeline_message *other = b;
-    int by = order(one->stream, other->stream);
-    by = by != 0 ? by : order(one->to, other->to);
-    by = by != 0 ? by : order(one->arrive_ns, other->arrive_ns);
-    by = by != 0 ? by : order(one->began_ns, other->began_ns);
-    return by != 0 ? by : order(one->from, other->from);
+    const gs_timeline_op *one = ((const last_part *)a)->op;
+    const gs_timeline_op *other = ((const last_part *)b)->op;
+    int by = order(one->communicator, other->communicator);
+    by = by != 0 ? by : order(one->rank, other->rank);
+    by = by != 0 ? by : order(one->to_ns, other->to_ns);
+    return by != 0 ? by : order((int64_t)one->sequence, (int64_t)other->sequence);
 }
 
 static int by_op_and_rank(const void *a, const void *b)
@@ -243,9 +257,8 @@ static void put_steps(writer *to)
 {
     for (int64_t i = 0; i < to->timeline->step_count; i++) {
         const gs_step_row *row = &to->timeline->steps[i];
-        begin(to, "X", (uint32_t)row->rank, SLOT_COMPUTE);
-        put_us(to, "ts", row->start_ns);
-        put_us(to, "dur", row->duration_ns);
+        put_slice(to, (uint32_t)row->rank, SLOT_COMPUTE, row->start_ns,
+                  row->start_ns + row->duration_ns);
         fprintf(to->out,
                 ",\"cat\":\"step\",\"name\":\"step %" PRId64 "\",\"args\":{\"compute_ns\":%" PRId64
                 ",\"comm_ns\":%" PRId64 ",\"exposed_comm_ns\":%" PRId64 ",\"wait_ns\":%" PRId64
@@ -267,16 +280,19 @@ static void put_unit(writer *to, int32_t unit)
     }
 }
 
+static uint32_t slot_of_span(const gs_timeline_span *span)
+{
+    return gs_timeline_kind_track(span->kind) == GS_TRACK_COMPUTE ? SLOT_COMPUTE : SLOT_WAIT;
+}
+
 static void put_spans(writer *to)
 {
     for (int64_t i = 0; i < to->timeline->span_count; i++) {
         const gs_timeline_span *span = &to->spans[i];
-        gs_timeline_track track = gs_timeline_kind_track(span->kind);
-        begin(to, "X", span->rank, track == GS_TRACK_COMPUTE ? SLOT_COMPUTE : SLOT_WAIT);
-        put_us(to, "ts", span->from_ns);
-        put_us(to, "dur", span->to_ns - span->from_ns);
+        put_slice(to, span->rank, slot_of_span(span), span->from_ns, span->to_ns);
         fprintf(to->out, ",\"cat\":\"%s\",\"name\":\"%s\",\"args\":{\"step\":%" PRId64,
-                gs_timeline_track_text(track), gs_timeline_kind_text(span->kind), span->step);
+                gs_timeline_track_text(gs_timeline_kind_track(span->kind)),
+                gs_timeline_kind_text(span->kind), span->step);
         if (span->unit != GS_TIMELINE_NO_UNIT) {
             fputs(",\"gradient\":", to->out);
             put_unit(to, span->unit);
@@ -297,9 +313,7 @@ static void put_op(writer *to, const comm_slice *slice)
             ",\"bytes\":%" PRId64 "}}",
             op->step, op->communicator, op->sequence, op->bytes);
     if (op->last_start_ns > op->from_ns) {
-        begin(to, "X", slice->entity, SLOT_COMM + slice->lane);
-        put_us(to, "ts", op->from_ns);
-        put_us(to, "dur", op->last_start_ns - op->from_ns);
+        put_slice(to, slice->entity, SLOT_COMM + slice->lane, op->from_ns, op->last_start_ns);
         fputs(",\"cat\":\"members\",\"name\":\"waits for members\"}", to->out);
     }
 }
@@ -316,9 +330,7 @@ static void put_comm(writer *to)
 {
     for (int64_t i = 0; i < to->comm_count; i++) {
         const comm_slice *slice = &to->comm[i];
-        begin(to, "X", slice->entity, SLOT_COMM + slice->lane);
-        put_us(to, "ts", slice->from_ns);
-        put_us(to, "dur", slice->to_ns - slice->from_ns);
+        put_slice(to, slice->entity, SLOT_COMM + slice->lane, slice->from_ns, slice->to_ns);
         if (slice->op != NULL) {
             put_op(to, slice);
             continue;
@@ -342,7 +354,7 @@ static void put_arrow(writer *to, const char *name, end from, end into)
     for (int last = 0; last < 2; last++) {
         const end *at = last == 0 ? &from : &into;
         begin(to, last == 0 ? "s" : "f", at->entity, at->slot);
-        put_us(to, "ts", at->at_ns);
+        put_time(to, at->at_ns);
         fprintf(to->out, ",\"cat\":\"flow\",\"name\":\"%s\",\"id\":%" PRIu64 "%s}", name,
                 to->arrows, last == 0 ? "" : ",\"bp\":\"e\"");
     }
@@ -375,31 +387,46 @@ static uint32_t slot_of(const writer *to, const gs_timeline_op *op)
     return SLOT_COMM + to->comm[low].lane;
 }
 
-/* The last part of a communicator that had come to a rank by `at`; NULL: none that was kept. */
-static const gs_timeline_message *last_part(const writer *to, const gs_timeline_op *op)
+/* The op of a communicator that ends on a rank at `at` or first after that; NULL: none. */
+static last_part *op_until(const writer *to, int32_t communicator, uint32_t rank, gs_time_ns at)
 {
-    gs_timeline_message wanted = {.stream = op->communicator,
-                                  .to = op->rank,
-                                  .arrive_ns = op->to_ns,
-                                  .began_ns = GS_TIME_NEVER};
     int64_t low = 0;
-    int64_t high = to->timeline->message_count;
+    int64_t high = to->timeline->op_count;
+    const gs_timeline_op wanted = {.communicator = communicator, .rank = rank, .to_ns = at};
+    const last_part until = {.op = &wanted};
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        bool before = by_receiver_and_time(&to->messages[middle], &wanted) < 0;
+        bool before = by_rank_and_end(&to->last_parts[middle], &until) < 0;
         low = before ? middle + 1 : low;
         high = before ? high : middle;
     }
-    const gs_timeline_message *part = low == 0 ? NULL : &to->messages[low - 1];
-    bool fits = part != NULL && part->stream == op->communicator && part->to == op->rank &&
-                part->arrive_ns >= op->last_start_ns;
-    return fits ? part : NULL;
+    last_part *found = low == to->timeline->op_count ? NULL : &to->last_parts[low];
+    bool fits = found != NULL && found->op->communicator == communicator && found->op->rank == rank;
+    return fits ? found : NULL;
+}
+
+static void find_last_parts(writer *to)
+{
+    const gs_timeline *timeline = to->timeline;
+    for (int64_t i = 0; i < timeline->op_count; i++) {
+        to->last_parts[i] = (last_part){.op = &timeline->ops[i]};
+    }
+    qsort(to->last_parts, (size_t)timeline->op_count, sizeof *to->last_parts, by_rank_and_end);
+    for (int64_t i = 0; i < timeline->message_count; i++) {
+        const gs_timeline_message *part = &timeline->messages[i];
+        last_part *last =
+            part->stream < 0 ? NULL : op_until(to, part->stream, part->to, part->arrive_ns);
+        if (last != NULL && part->arrive_ns >= last->op->last_start_ns &&
+            (last->part == NULL || part->arrive_ns >= last->part->arrive_ns)) {
+            last->part = part;
+        }
+    }
 }
 
 static void put_part_arrow(writer *to, const gs_timeline_op *op, const gs_timeline_op *const *group,
                            int64_t members)
 {
-    const gs_timeline_message *part = op->communicator < 0 ? NULL : last_part(to, op);
+    const gs_timeline_message *part = op_until(to, op->communicator, op->rank, op->to_ns)->part;
     for (int64_t i = 0; i < members && part != NULL; i++) {
         const gs_timeline_op *from = group[i];
         if (from->rank == part->from && op->to_ns > op->from_ns && from->to_ns > from->from_ns) {
@@ -411,8 +438,8 @@ static void put_part_arrow(writer *to, const gs_timeline_op *op, const gs_timeli
     }
 }
 
-/* The span in which a rank waited until `at`; NULL: it did not. */
-static const gs_timeline_span *wait_until(const writer *to, uint32_t rank, gs_time_ns at)
+/* What a rank did just before `at`; NULL: that was not kept. */
+static const gs_timeline_span *span_before(const writer *to, uint32_t rank, gs_time_ns at)
 {
     int64_t low = 0;
     int64_t high = to->timeline->span_count;
@@ -424,9 +451,18 @@ static const gs_timeline_span *wait_until(const writer *to, uint32_t rank, gs_ti
         high = before ? high : middle;
     }
     const gs_timeline_span *span = low == 0 ? NULL : &to->spans[low - 1];
-    bool fits =
-        span != NULL && span->rank == rank && span->kind == GS_TIMELINE_LATE && span->to_ns == at;
-    return fits ? span : NULL;
+    return span != NULL && span->rank == rank && span->to_ns >= at ? span : NULL;
+}
+
+/* From what kept the last member busy to each member that waited for it. */
+static void put_late_arrow(writer *to, const gs_timeline_op *late, const gs_timeline_op *op)
+{
+    const gs_timeline_span *busy = span_before(to, late->rank, late->from_ns);
+    const gs_timeline_span *wait = span_before(to, op->rank, late->from_ns);
+    if (op != late && busy != NULL && wait != NULL && wait->kind == GS_TIMELINE_LATE) {
+        put_arrow(to, "late member", (end){late->rank, slot_of_span(busy), late->from_ns - 1},
+                  (end){op->rank, SLOT_WAIT, late->from_ns - 1});
+    }
 }
 
 static void put_group_arrows(writer *to, const gs_timeline_op *const *group, int64_t members)
@@ -435,15 +471,12 @@ static void put_group_arrows(writer *to, const gs_timeline_op *const *group, int
     for (int64_t i = 1; i < members; i++) {
         late = group[i]->from_ns > late->from_ns ? group[i] : late;
     }
-    uint32_t late_slot = slot_of(to, late);
     for (int64_t i = 0; i < members; i++) {
-        const gs_timeline_op *op = group[i];
-        const gs_timeline_span *wait = wait_until(to, op->rank, op->last_start_ns);
-        if (op != late && wait != NULL && late->from_ns == op->last_start_ns) {
-            put_arrow(to, "late member", (end){late->rank, late_slot, late->from_ns},
-                      (end){op->rank, SLOT_WAIT, wait->to_ns - 1});
+        /* Not so where the last member is not in the window. */
+        if (late->from_ns == group[i]->last_start_ns) {
+            put_late_arrow(to, late, group[i]);
         }
-        put_part_arrow(to, op, group, members);
+        put_part_arrow(to, group[i], group, members);
     }
 }
 
@@ -486,7 +519,7 @@ static void put_counter(writer *to, const gs_timeline_counters *counters, uint32
         }
         gs_time_ns at = counters->from_ns + bin * counters->bin_ns;
         begin(to, "C", entity, SLOT_COMPUTE);
-        put_us(to, "ts", at < counters->to_ns ? at : counters->to_ns);
+        put_time(to, at < counters->to_ns ? at : counters->to_ns);
         fprintf(to->out, ",\"name\":\"NIC %" PRIu32 " %s (%s)\",\"args\":{\"value\":%.3f}}",
                 to->timeline->world.nic_of[entity], what, unit, fabs(value));
     }
@@ -517,14 +550,13 @@ static bool prepare(writer *to)
     const gs_timeline *timeline = to->timeline;
     to->spans =
         sorted(timeline->spans, timeline->span_count, sizeof *timeline->spans, by_rank_and_time);
-    to->messages = sorted(timeline->messages, timeline->message_count, sizeof *timeline->messages,
-                          by_receiver_and_time);
+    to->last_parts = malloc((size_t)timeline->op_count * sizeof *to->last_parts + 1);
     to->ops = malloc((size_t)timeline->op_count * sizeof *to->ops + 1);
     to->comm =
         malloc((size_t)(timeline->op_count + 2 * timeline->message_count) * sizeof *to->comm + 1);
     to->lane_count = calloc(timeline->world.entities + 1U, sizeof *to->lane_count);
     to->receiver_lanes = malloc((size_t)timeline->message_count * sizeof *to->receiver_lanes + 1);
-    if (to->spans == NULL || to->messages == NULL || to->ops == NULL || to->comm == NULL ||
+    if (to->spans == NULL || to->last_parts == NULL || to->ops == NULL || to->comm == NULL ||
         to->lane_count == NULL || to->receiver_lanes == NULL) {
         return false;
     }
@@ -534,6 +566,7 @@ static bool prepare(writer *to)
     qsort(to->ops, (size_t)timeline->op_count, sizeof *to->ops, by_op_and_rank);
     gather_comm(to);
     choose_lanes(to);
+    find_last_parts(to);
     return true;
 }
 
@@ -561,7 +594,7 @@ gs_status gs_export_chrome(const gs_timeline *timeline, const gs_chrome_facts *f
         fputs("\n]}\n", out);
     }
     free(to.spans);
-    free(to.messages);
+    free(to.last_parts);
     free(to.ops);
     free(to.comm);
     free(to.lane_count);
