@@ -294,7 +294,7 @@ static void set_steps(plan *all, int64_t steps, gs_arena *arena)
 {
     for (uint32_t i = 0; i < all->count; i++) {
         gs_scenario *copy = gs_variant_copy(all->variants[i], arena);
-        copy->workload.budget_steps = steps;
+        gs_variant_set_steps(copy, steps);
         all->variants[i] = copy;
     }
 }
@@ -316,7 +316,7 @@ void gs_explain_make(const gs_explain_config *config, gs_explain *out)
     plan_scales(all, out, probe.events_per_step);
     choose_steps(all, out, probe.events_per_step);
     set_steps(all, out->steps + 1, &out->arena);
-    out->base->workload.budget_steps = out->steps + 1;
+    gs_variant_set_steps(out->base, out->steps + 1);
     run(all, config, out);
     out->actual = all->measures[ACTUAL];
     out->ideal = all->measures[IDEAL];

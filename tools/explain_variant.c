@@ -20,6 +20,20 @@ gs_scenario *gs_variant_copy(const gs_scenario *from, gs_arena *arena)
     return copy;
 }
 
+void gs_variant_set_steps(gs_scenario *copy, int64_t steps)
+{
+    const gs_strategy_choice *choice = &copy->strategies[0];
+    const gs_field_table *table = choice->strategy->config;
+    size_t field = gs_config_find(table, "accumulation");
+    int64_t usual = copy->workload.accumulation;
+    int64_t passes = 0;
+    if (field < table->field_count && table->fields[field].kind == GS_FIELD_INT) {
+        memcpy(&passes, (const char *)choice->config + table->fields[field].offset, sizeof passes);
+    }
+    passes = passes > 0 ? passes : usual;
+    copy->workload.budget_steps = (steps * passes + usual - 1) / usual;
+}
+
 gs_scenario *gs_variant_base(const gs_scenario *scenario, uint32_t strategy, int64_t steps,
                              gs_arena *arena)
 {
@@ -29,7 +43,7 @@ gs_scenario *gs_variant_base(const gs_scenario *scenario, uint32_t strategy, int
     base->strategy_count = 1;
     base->workload.real_gradients = false;
     base->workload.target_accuracy = 0.0;
-    base->workload.budget_steps = steps;
+    gs_variant_set_steps(base, steps);
     return base;
 }
 
@@ -344,17 +358,17 @@ static bool remove_overhead(gs_scenario *copy, gs_arena *arena)
 
 /* clang-format off */
 static const gs_cause causes[] = {
-    {"unequal_ranks",   "unequal ranks",      "every rank computes as fast as the fastest",      GS_LIMIT_RANK,     remove_ranks},
-    {"slow_rank",       "slow rank",          "no straggler",                                    GS_LIMIT_RANK,     remove_straggler},
-    {"compute_noise",   "compute noise",      "every step computes for the mean time",           GS_LIMIT_NOISE,    remove_compute_noise},
-    {"input",           "input",              "batches are always there",                        GS_LIMIT_INPUT,    remove_input},
-    {"nic_bandwidth",   "nic bandwidth",      "bytes between nodes take no time",                GS_LIMIT_NIC,      remove_nic},
-    {"intra_bandwidth", "intra bandwidth",    "bytes inside a node take no time",                GS_LIMIT_INTRA,    remove_intra},
-    {"latency",         "latency",            "messages take the time of their bytes only",      GS_LIMIT_LATENCY,  remove_latency},
-    {"network_noise",   "network noise",      "latency and bandwidth never vary",                GS_LIMIT_NOISE,    remove_network_noise},
-    {"late_gradients",  "incomplete overlap", "all gradients are there when backward begins",    GS_LIMIT_OVERLAP,  remove_lateness},
-    {"blocking_ops",    "blocking ops",       "the workload's own collectives take no time",     GS_LIMIT_BLOCKING, remove_blocking},
-    {"overhead",        "overhead",           "vector operations take no time",                  GS_LIMIT_OVERHEAD, remove_overhead},
+    {"unequal_ranks",   "unequal ranks",      "every rank computed as fast as the fastest",      GS_LIMIT_RANK,     remove_ranks},
+    {"slow_rank",       "slow rank",          "there were no straggler",                                    GS_LIMIT_RANK,     remove_straggler},
+    {"compute_noise",   "compute noise",      "every step computed for the mean time",           GS_LIMIT_NOISE,    remove_compute_noise},
+    {"input",           "input",              "batches were always there",                        GS_LIMIT_INPUT,    remove_input},
+    {"nic_bandwidth",   "nic bandwidth",      "bytes on the nic took no time",                GS_LIMIT_NIC,      remove_nic},
+    {"intra_bandwidth", "intra bandwidth",    "bytes inside a node took no time",                GS_LIMIT_INTRA,    remove_intra},
+    {"latency",         "latency",            "messages took the time of their bytes only",      GS_LIMIT_LATENCY,  remove_latency},
+    {"network_noise",   "network noise",      "latency and bandwidth never varied",                GS_LIMIT_NOISE,    remove_network_noise},
+    {"late_gradients",  "incomplete overlap", "all gradients were there when backward begins",    GS_LIMIT_OVERLAP,  remove_lateness},
+    {"blocking_ops",    "blocking ops",       "the workload's own collectives took no time",     GS_LIMIT_BLOCKING, remove_blocking},
+    {"overhead",        "overhead",           "vector operations took no time",                  GS_LIMIT_OVERHEAD, remove_overhead},
 };
 /* clang-format on */
 

@@ -25,9 +25,9 @@ typedef enum gs_limit {
 
 /* A cause of lost time. */
 typedef struct gs_cause {
-    const char *key;  /* for programs: "nic_bandwidth" */
-    const char *name; /* for people: "nic bandwidth" */
-    const char *without;
+    const char *key;     /* for programs: "nic_bandwidth" */
+    const char *name;    /* for people: "nic bandwidth" */
+    const char *without; /* "a step would take less if ..." */
     gs_limit limit;
     /* Changes the copy to one without the cause; false: the scenario does not have it. */
     bool (*remove)(gs_scenario *copy, gs_arena *arena);
@@ -53,6 +53,10 @@ gs_scenario *gs_variant_communication(const gs_scenario *base, gs_arena *arena);
 /* A copy whose outer link carries `factor` times as much. Of a measured curve what lies above its
  * least time is divided. Owner: the arena. */
 gs_scenario *gs_variant_link(const gs_scenario *base, double factor, gs_arena *arena);
+
+/* Has the copy run for that many steps of its strategy: one that accumulates by itself makes more
+ * passes a step than the workload says, and a budget counts the workload's. */
+void gs_variant_set_steps(gs_scenario *copy, int64_t steps);
 
 /* A copy that can be changed; and memory for `count` objects that is there. */
 gs_scenario *gs_variant_copy(const gs_scenario *from, gs_arena *arena);

@@ -10,6 +10,7 @@ static const char *const gs_steps_names[] = {"sum", "all", NULL};
 enum {
     SIM = 1 << GS_VERB_sim,
     CHECK = 1 << GS_VERB_check,
+    EXPLAIN = 1 << GS_VERB_explain,
     LIST = 1 << GS_VERB_list,
     SHOW = 1 << GS_VERB_show,
     TRACE = 1 << GS_VERB_trace,

@@ -73,7 +73,7 @@ static gs_json *cell_json(const gs_table *table, size_t index)
     return *end == '\0' ? gs_json_new_int(whole) : gs_json_new_real(value);
 }
 
-static gs_json *rows_json(const gs_table *table)
+gs_json *gs_page_rows(const gs_table *table)
 {
     gs_json *list = gs_need(gs_json_new_list());
     size_t columns = (size_t)table->column_count;
@@ -92,7 +92,7 @@ static gs_json *rows_json(const gs_table *table)
 static void print_json(gs_page *page, FILE *out)
 {
     if (page->table_key != NULL) {
-        need(gs_json_set(page->document, page->table_key, rows_json(&page->table)));
+        need(gs_json_set(page->document, page->table_key, gs_page_rows(&page->table)));
     }
     need(gs_json_set(page->document, "notes", page->note_list));
     page->note_list = NULL;

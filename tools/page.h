@@ -29,4 +29,7 @@ void gs_page_note(gs_page *page, const char *format, ...) __attribute__((format(
  * where there is none. */
 int gs_page_print(gs_page *page, const gs_cli *cli);
 
+/* The rows of a table as a list of objects, as gs_page_print writes them. Owner: caller. */
+gs_json *gs_page_rows(const gs_table *table);
+
 #endif

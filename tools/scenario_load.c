@@ -47,15 +47,9 @@ static int tell_notes(const gs_cli *cli, const gs_scenario *scenario)
     return GS_EXIT_OK;
 }
 
-int gs_scenario_load(const gs_cli *cli, gs_loaded *out)
+/* text NULL: the file is read. */
+static int load(const gs_cli *cli, const char *file, const char *text, gs_loaded *out)
 {
-    *out = (gs_loaded){0};
-    gs_arena_init(&out->arena);
-    if (cli->word_count == 0) {
-        gs_complain("%s: which scenario? name a file, - or a bundled one (gradsync list scenarios)",
-                    gs_verb_at(cli->verb)->name);
-        return GS_EXIT_USAGE;
-    }
     gs_error err = {0};
     if (gs_launcher_find(&out->launcher, &err) != GS_OK) {
         return gs_complain_error(&err);
@@ -70,8 +64,9 @@ int gs_scenario_load(const gs_cli *cli, gs_loaded *out)
         .ranks = out->launcher.ranks,
         .data_dir = gs_places_data(),
         .user_dir = user_dir[0] == '\0' ? NULL : user_dir,
+        .text = text,
     };
-    if (gs_scenario_read(cli->words[0], &options, &out->arena, &out->scenario, &err) != GS_OK) {
+    if (gs_scenario_read(file, &options, &out->arena, &out->scenario, &err) != GS_OK) {
         return gs_complain_error(&err);
     }
     if (out->launcher.variable != NULL) {
@@ -79,6 +74,25 @@ int gs_scenario_load(const gs_cli *cli, gs_loaded *out)
                (long long)out->launcher.ranks);
     }
     return tell_notes(cli, &out->scenario);
+}
+
+int gs_scenario_load(const gs_cli *cli, gs_loaded *out)
+{
+    *out = (gs_loaded){0};
+    gs_arena_init(&out->arena);
+    if (cli->word_count == 0) {
+        gs_complain("%s: which scenario? name a file, - or a bundled one (gradsync list scenarios)",
+                    gs_verb_at(cli->verb)->name);
+        return GS_EXIT_USAGE;
+    }
+    return load(cli, cli->words[0], NULL, out);
+}
+
+int gs_scenario_load_text(const gs_cli *cli, const char *name, const char *text, gs_loaded *out)
+{
+    *out = (gs_loaded){0};
+    gs_arena_init(&out->arena);
+    return load(cli, name, text, out);
 }
 
 void gs_scenario_unload(gs_loaded *loaded)

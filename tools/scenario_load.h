@@ -16,6 +16,8 @@ typedef struct gs_loaded {
 /* Reads words[0] with words[1..] as overrides. An exit code; errors are printed. Notes go to
  * standard error, or are an error with --strict. End with gs_scenario_unload, also after errors. */
 int gs_scenario_load(const gs_cli *cli, gs_loaded *out);
+/* The same for a scenario that the store kept: `text`, called `name`. */
+int gs_scenario_load_text(const gs_cli *cli, const char *name, const char *text, gs_loaded *out);
 void gs_scenario_unload(gs_loaded *loaded);
 
 /* "2 nodes x 4 ranks, nic tcp 10 Gbit/s (efficiency 0.82: assumed), ...": what the job is and where

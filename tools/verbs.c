@@ -27,6 +27,15 @@ static const char *const details[GS_VERB_COUNT] = {
         "every default written out: the text that is hashed and stored. Notes about what the "
         "input lacks go to standard error.\n" EXAMPLE
         "gradsync check my.json workload.batch_per_rank=128",
+    [GS_VERB_explain] =
+        "Simulates SCENARIO, or the scenario and strategy of a stored RUN (its id, its label, "
+        "@last), again and again with one thing changed, and prints what limits a step, what each "
+        "cause costs (added alone to an ideal step, and taken away from the actual one), what each "
+        "next change would give, how the job scales, and above which bandwidth it beats one node "
+        "of it. Gradients have no numbers in these simulations, and nothing is stored.\n" EXAMPLE
+        "gradsync explain demo-ethernet" EXAMPLE
+        "gradsync explain my.json cluster.links.nic.bandwidth=25Gbit/s -s "
+        "allreduce:bucket=10MiB" EXAMPLE "gradsync explain @last --json | jq .waterfall",
     [GS_VERB_list] =
         "KIND is strategies, codecs, collectives, models, formats, scenarios, metrics, transports "
         "or devices.\n" EXAMPLE "gradsync list strategies" EXAMPLE "gradsync list metrics --csv",

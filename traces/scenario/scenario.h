@@ -159,6 +159,8 @@ typedef struct gs_scenario_options {
     int64_t ranks;        /* > 0: the launcher's count overrides the scenario's */
     const char *data_dir; /* never NULL; holds traces/scenarios, traces/profiles and models/data */
     const char *user_dir; /* more scenarios, or NULL */
+    const char *text;     /* the document itself, such as the store keeps; `file` is only its name
+                             then. NULL: the file is read */
 } gs_scenario_options;
 
 /* file: a path, "-", or a bundled name. Errors: GS_EINVAL, GS_EPARSE, GS_ENOTFOUND, GS_EIO with

@@ -195,7 +195,12 @@ static gs_status read_layer(gs_scenario_source *source, const char *file, const 
 {
     gs_scenario_layer *layer = &source->layers[source->layer_count];
     gs_json_at document;
-    GS_TRY(gs_json_read(path, &document, err));
+    const char *text = source->layer_count == 0 ? source->options->text : NULL;
+    if (text != NULL) {
+        GS_TRY(gs_json_parse(text, strlen(text), file, &document, err));
+    } else {
+        GS_TRY(gs_json_read(path, &document, err));
+    }
     document.file = strcmp(path, "-") == 0 ? document.file : file;
     *layer = (gs_scenario_layer){.file = document.file, .path = path, .document = document};
     source->layer_count++;
@@ -333,7 +338,7 @@ gs_status gs_scenario_source_read(const char *file, const gs_scenario_options *o
 {
     *out = (gs_scenario_source){.options = options, .arena = arena};
     const char *path = file;
-    if (gs_scenario_is_bundled_name(file)) {
+    if (options->text == NULL && gs_scenario_is_bundled_name(file)) {
         GS_TRY(find_scenario(options, file, arena, &path, err));
     }
     const char *shown = gs_arena_text(arena, file);
