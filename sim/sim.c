@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVALUATIONS = 20 };
+enum { EVALUATIONS = 20, LOOKS_MAX = 1000 };
 
 void gs_sim_fail(gs_sim *sim, gs_status status, const gs_error *err)
 {
@@ -79,6 +79,35 @@ static gs_status make_task(gs_sim *sim, gs_error *err)
                           &sim->task, err));
     return gs_task_workspace_create(sim->task, workload->batch_per_rank, &sim->arena,
                                     &sim->workspace, err);
+}
+
+/* Steps from one to the next where at most `most` of them are wanted, and asked_steps if given. */
+static int64_t interval(const gs_sim *sim, int64_t asked_steps, int64_t most)
+{
+    int64_t least = (sim->scenario->workload.budget_steps + most - 1) / most;
+    least = least > 0 ? least : 1;
+    return asked_steps > least ? asked_steps : least;
+}
+
+static gs_status make_watch(gs_sim *sim, gs_error *err)
+{
+    if (!sim->learns || sim->config.record == NULL) {
+        return GS_OK;
+    }
+    const gs_workload *workload = &sim->scenario->workload;
+    int64_t look_every = sim->config.look_every;
+    gs_gradient_watch_config config = {
+        .task = sim->task,
+        .workspace = sim->workspace,
+        .optimizer = &workload->task.optimizer,
+        .ranks = sim->job.ranks,
+        .batch_per_rank = workload->batch_per_rank,
+        .fidelity_every = interval(sim, 0, EVALUATIONS),
+        .look_every = look_every > 0 ? interval(sim, look_every, LOOKS_MAX) : 0,
+        .series = gs_record_series(sim->config.record),
+    };
+    gs_status status = gs_gradient_watch_create(&config, &sim->arena, &sim->watch);
+    return status == GS_OK ? GS_OK : no_memory(sim, err);
 }
 
 static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
@@ -198,6 +227,7 @@ static gs_status make(gs_sim *sim, gs_error *err)
     }
     GS_TRY(make_noise(sim, err));
     GS_TRY(make_task(sim, err));
+    GS_TRY(make_watch(sim, err));
     GS_TRY(make_net(sim, err));
     for (uint32_t i = 0; i < sim->entity_count; i++) {
         GS_TRY(make_entity(sim, i, err));
@@ -217,7 +247,7 @@ static void start(gs_sim *sim)
     sim->budget_passes = workload->budget_steps * sim->job.accumulation;
     sim->evaluate_every = sim->config.evaluate_every;
     if (sim->evaluate_every <= 0) {
-        sim->evaluate_every = (workload->budget_steps + EVALUATIONS - 1) / EVALUATIONS;
+        sim->evaluate_every = interval(sim, 0, EVALUATIONS);
     }
     for (uint32_t i = 0; i < sim->entity_count && !sim->ended; i++) {
         gs_driver_start(sim->entities[i].driver, 0);
@@ -454,6 +484,9 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
     out->facts.nic_bytes_sent = sim->net.nic_bytes;
     out->facts.events = sim->loop.handled;
     out->facts.target_accuracy = sim->scenario->workload.target_accuracy;
+    if (sim->watch != NULL) {
+        gs_gradient_watch_facts(sim->watch, &out->facts);
+    }
     if (out->facts.end_ns == 0) {
         out->facts.end_ns = gs_sim_loop_now_ns(&sim->loop);
     }

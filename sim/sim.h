@@ -20,6 +20,8 @@ typedef struct gs_sim_config {
     gs_record *record;      /* rows go here; NULL: none. Owner: caller */
     gs_timeline *timeline;  /* empty; filled with its window of steps; NULL: none. Owner: caller */
     int64_t evaluate_every; /* steps between evaluations of the model; 0: 20 over the run */
+    int64_t look_every;     /* steps between looks at the gradients, of which at most 1000 are made;
+                               0: none */
     bool shuffle_ties;  /* events of equal time in random order: exposes hidden order dependence */
     gs_time_ns late_ns; /* completions come up to this much late, at random: exposes races */
     bool swap_state;    /* move every strategy state before every hook */

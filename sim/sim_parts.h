@@ -15,6 +15,7 @@
 #include "sim/topology.h"
 #include "strategies/driver.h"
 #include "traces/entity_memory.h"
+#include "traces/gradient_watch.h"
 
 typedef enum gs_worker_phase {
     GS_WORKER_ASKS,  /* or is held: between two steps */
@@ -76,6 +77,7 @@ struct gs_sim {
     bool learns; /* real gradients */
     gs_task *task;
     gs_task_workspace *workspace;
+    gs_gradient_watch *watch; /* NULL: nobody watches */
     gs_payload_pool pool;
     gs_sim_loop loop;
     gs_sim_net net;

@@ -243,6 +243,28 @@ static void end_backward(gs_sim *sim, uint32_t index)
     }
 }
 
+/* Off the simulated clock, as evaluation is. */
+static void watch(gs_sim *sim, uint32_t index)
+{
+    const gs_sim_worker *worker = &sim->workers[index];
+    const gs_entity_memory *memory = &sim->entities[index].memory;
+    size_t count;
+    uint32_t vector;
+    double weight;
+    gs_driver_model_view(sim->entities[index].driver, &vector, &weight);
+    gs_gradient_taken taken = {
+        .rank = index,
+        .step = worker->step - 1,
+        .first_pass = memory->passes - worker->micro_steps,
+        .micro_steps = worker->micro_steps,
+        .weight = weight,
+        .at = gs_entity_memory_vector(memory, worker->at, &count),
+        .gradient = gs_entity_memory_vector(memory, GS_GRAD, &count),
+        .at_ns = now_ns(sim),
+    };
+    record(sim, gs_gradient_watch_take(sim->watch, &taken), "gradients");
+}
+
 static void unit_ready(gs_sim *sim, uint32_t index, uint32_t unit)
 {
     gs_sim_worker *worker = &sim->workers[index];
@@ -257,6 +279,9 @@ static void unit_ready(gs_sim *sim, uint32_t index, uint32_t unit)
         if (status != GS_OK) {
             gs_sim_fail(sim, status, &err);
             return;
+        }
+        if (sim->watch != NULL) {
+            watch(sim, index);
         }
     }
     gs_driver_unit_ready(sim->entities[index].driver, now_ns(sim), unit);

@@ -29,6 +29,12 @@ static int check_runnable(const gs_cli *cli, gs_loaded *loaded)
         gs_scenario_job(&loaded->scenario, &loaded->arena, &job, &err) != GS_OK) {
         return gs_complain_error(&err);
     }
+    if (cli->flags.gradients > 0 && !loaded->scenario.workload.real_gradients) {
+        gs_complain("%s: --gradients: there are none to look at, the scenario only takes their "
+                    "time; set workload.real_gradients=true",
+                    loaded->scenario.name);
+        return GS_EXIT_USAGE;
+    }
     for (uint32_t i = 0; i < loaded->scenario.strategy_count; i++) {
         const gs_strategy_choice *choice = &loaded->scenario.strategies[i];
         gs_layout layout;
@@ -238,6 +244,7 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_output *output)
                 : processors < 1    ? 1
                                     : processors,
         .keep_all_ranks = cli->flags.steps == GS_STEPS_ALL,
+        .look_every = cli->flags.gradients,
         .progress = &progress,
     };
     gs_interrupt_watch();

@@ -39,7 +39,8 @@ static gs_run_plan plan_of(const pool *all, uint32_t run)
     return (gs_run_plan){.scenario = config->variants == NULL
                                          ? config->scenario
                                          : config->variants[run / config->seeds],
-                         .keep_all_ranks = config->keep_all_ranks};
+                         .keep_all_ranks = config->keep_all_ranks,
+                         .look_every = config->look_every};
 }
 
 static void run_number(const gs_run_plan *plan, const pool *all, uint32_t run, gs_outcome *out)

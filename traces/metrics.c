@@ -187,6 +187,10 @@ gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts, 
         values[AT_samples_per_s] = samples * (double)GS_NS_PER_S / (double)facts->end_ns;
     }
     values[AT_events] = (double)facts->events;
+    if (facts->fidelity_steps > 0) {
+        values[AT_fidelity_cosine_ratio] = facts->fidelity_cosine;
+        values[AT_fidelity_error_ratio] = facts->fidelity_error;
+    }
     *out_censored = put_curve(record, facts, values);
     return GS_OK;
 }

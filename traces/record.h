@@ -98,8 +98,10 @@ typedef struct gs_run_facts {
     gs_time_ns end_ns;        /* of the run */
     gs_time_ns recovery_ns;   /* of it, lost to faults */
     double target_accuracy;   /* 0: none */
-    int64_t nic_bytes_sent;   /* by all NICs over the run */
-    uint64_t events;          /* of the simulator */
+    int64_t fidelity_steps;   /* whose update was judged; 0: none */
+    double fidelity_cosine, fidelity_error; /* means over them */
+    int64_t nic_bytes_sent;                 /* by all NICs over the run */
+    uint64_t events;                        /* of the simulator */
 } gs_run_facts;
 
 /* values [gs_metric_count()]: out, NAN where not reached or not measured. *out_censored: the target

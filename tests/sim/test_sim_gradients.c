@@ -1,0 +1,131 @@
+/* What a run says of its gradients: fidelity always, looks where they are asked for, and nothing of
+ * the run changes by it. */
+#include "tests/small_job.h"
+#include "tests/strategies/probes.h"
+#include "tests/support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+static small_job job;
+static gs_record *record;
+
+static small_job_config learning(uint32_t ranks)
+{
+    small_job_config config = small_job_default();
+    config.ranks = ranks;
+    config.learns = true;
+    config.forward_ns = 300 * GS_NS_PER_US;
+    config.backward_ns = 200 * GS_NS_PER_US;
+    config.steps = 12;
+    return config;
+}
+
+static gs_sim_result run(gs_sim_config config)
+{
+    config.scenario = &job.scenario;
+    config.strategy = &job.choice;
+    config.seed = 5;
+    gs_sim_result result = small_job_run(&config);
+    cr_assert_eq(result.status, GS_OK, "%s", result.error.text);
+    return result;
+}
+
+static void setup(void)
+{
+    record = gs_record_create(4, false);
+    cr_assert_not_null(record);
+}
+
+static void teardown(void)
+{
+    gs_record_destroy(record);
+    small_job_fini(&job);
+}
+
+TestSuite(sim_gradients, .init = setup, .fini = teardown);
+
+Test(sim_gradients, a_synchronous_mean_is_the_exact_gradient_up_to_rounding)
+{
+    small_job_config config = learning(4);
+    small_job_init(&job, &config, "accumulation=2");
+    gs_sim_result result = run((gs_sim_config){.record = record});
+    /* 12 passes are 6 steps, each judged by the next one. */
+    cr_assert_eq(result.facts.fidelity_steps, 5);
+    cr_assert_float_eq(result.facts.fidelity_cosine, 1.0, 1e-8);
+    cr_assert_lt(result.facts.fidelity_error, 1e-3);
+    double values[64];
+    bool censored;
+    cr_assert_eq(gs_record_metrics(record, &result.facts, values, &censored), GS_OK);
+    cr_assert_eq(values[gs_metric_find("fidelity_cosine_ratio")], result.facts.fidelity_cosine);
+    cr_assert_eq(values[gs_metric_find("fidelity_error_ratio")], result.facts.fidelity_error);
+}
+
+/* A server applies each rank's gradient in full as it comes: four times the exact mean, roughly,
+ * from weights that have moved on. */
+Test(sim_gradients, an_asynchronous_server_is_judged_without_its_help)
+{
+    small_job_config config = learning(4);
+    config.servers = 1;
+    small_job_init(&job, &config, NULL);
+    small_job_use(&job, &probe_asp);
+    gs_sim_result result = run((gs_sim_config){.record = record});
+    cr_assert_gt(result.facts.fidelity_steps, 0);
+    cr_assert(isfinite(result.facts.fidelity_cosine));
+    cr_assert_lt(result.facts.fidelity_cosine, 0.9999);
+    cr_assert_gt(result.facts.fidelity_error, 0.1);
+}
+
+Test(sim_gradients, without_learning_there_is_nothing_to_judge)
+{
+    small_job_config config = learning(4);
+    config.learns = false;
+    small_job_init(&job, &config, NULL);
+    gs_sim_result result = run((gs_sim_config){.record = record, .look_every = 1});
+    double values[64];
+    bool censored;
+    cr_assert_eq(result.facts.fidelity_steps, 0);
+    cr_assert_eq(gs_record_metrics(record, &result.facts, values, &censored), GS_OK);
+    cr_assert(isnan(values[gs_metric_find("fidelity_cosine_ratio")]));
+    cr_assert(isnan(values[gs_metric_find("fidelity_error_ratio")]));
+    cr_assert_eq(gs_record_series_read(record)->point_count, 0);
+}
+
+static int64_t count_of(const char *name)
+{
+    const gs_series *series = gs_record_series_read(record);
+    int64_t count = 0;
+    for (int64_t i = 0; i < series->point_count; i++) {
+        count += strcmp(series->names[series->points[i].name].text, name) == 0;
+    }
+    return count;
+}
+
+Test(sim_gradients, looks_come_at_their_steps_and_change_nothing_of_the_run)
+{
+    small_job_config config = learning(4);
+    small_job_init(&job, &config, NULL);
+    gs_sim_result plain = run((gs_sim_config){.record = NULL});
+    gs_sim_result looked_at = run((gs_sim_config){.record = record, .look_every = 5});
+    cr_assert_eq(looked_at.result_hash, plain.result_hash);
+    cr_assert_eq(looked_at.facts.events, plain.facts.events);
+    cr_assert_eq(count_of("gradient_norm"), 3); /* steps 0, 5 and 10 */
+    cr_assert_eq(count_of("gradient_change_ratio"), 2);
+    cr_assert_eq(count_of("gradient_cosine_ratio"), 3);
+    cr_assert_gt(gs_record_series_read(record)->bin_count, 0);
+}
+
+/* 1300 steps, a look at each: more than the 1000 that are kept, so one at every second. */
+Test(sim_gradients, no_more_than_a_thousand_looks_are_kept)
+{
+    small_job_config config = learning(2);
+    config.units = 1;
+    config.unit_elements = 1;
+    config.steps = 1300;
+    small_job_init(&job, &config, NULL);
+    gs_record_destroy(record);
+    record = gs_record_create(2, false);
+    run((gs_sim_config){.record = record, .look_every = 1});
+    cr_assert_eq(count_of("gradient_norm"), 650);
+}
