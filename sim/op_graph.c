@@ -105,8 +105,8 @@ static gs_status find_workers(const gs_op_trace *trace, gs_op_graph *out, gs_err
     free(seen);
     if (!fits || seen_count < worker_count) {
         return gs_fail(err, GS_EMISMATCH,
-                       "%s: ranks are missing, among them dp_rank %d stage %d of %lld copies x "
-                       "%lld stages: without all ranks of the job waiting cannot be told from "
+                       "%s: ranks are missing, among them dp_rank %d stage %d of %lld dp_ranks "
+                       "and %lld stages: without all ranks of the job waiting cannot be told from "
                        "transfer, so no slow-down can be said; export all of them",
                        trace->file, fits ? (int)(missing / stages) : 0,
                        fits ? (int)(missing % stages) : 0, (long long)copies, (long long)stages);

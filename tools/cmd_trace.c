@@ -3,6 +3,7 @@
 #include "tools/message.h"
 #include "tools/output.h"
 #include "tools/page.h"
+#include "tools/slow_ops_page.h"
 #include "tools/slow_page.h"
 #include "tools/trace_page.h"
 #include "tools/verbs.h"
@@ -80,6 +81,11 @@ static int stat_files(const gs_cli *cli, const gs_imported *imported)
 
 static int import_files(const gs_cli *cli, const gs_imported *imported)
 {
+    if (imported->profile == NULL && imported->curve_count == 0) {
+        gs_complain("%s: %s holds nothing that a scenario could use; gradsync trace slow reads it",
+                    cli->words[1], imported->format);
+        return GS_EXIT_USAGE;
+    }
     gs_json *document = gs_need(gs_json_new_object());
     if (gs_trace_import_json(imported, document) != GS_OK) {
         gs_need(NULL);
@@ -96,6 +102,9 @@ static int import_files(const gs_cli *cli, const gs_imported *imported)
 
 static int slow_ranks(const gs_cli *cli, const gs_imported *imported)
 {
+    if (imported->ops != NULL) {
+        return gs_slow_ops_print(cli, imported);
+    }
     if (imported->step_table == NULL) {
         gs_complain("%s: %s holds no times by rank and step; give profiler traces of all ranks or "
                     "a CSV with step, rank and time_ms",

@@ -82,6 +82,10 @@ char *gs_trace_line(const gs_imported *imported)
     for (uint32_t i = 0; i < imported->curve_count; i++) {
         put_curve(&imported->curves[i], out);
     }
+    if (imported->ops != NULL) {
+        fprintf(out, ", %u operations of %u types", imported->ops->op_count,
+                imported->ops->type_count);
+    }
     for (uint32_t i = 0; i < imported->note_count; i++) {
         fprintf(out, "; %s", imported->notes[i]);
     }
@@ -116,6 +120,12 @@ static const stat_column curve_columns[] = {
     {"to", "most_bytes", "most_bytes", BYTES},
     {"latency", "latency_ns", "latency_ns", TIME},
     {"rate", "rate_bps", "rate_bps", RATE},
+};
+
+static const stat_column op_columns[] = {
+    {"type", "type", "type", PLAIN},
+    {"operations", "count", "count", PLAIN},
+    {"time in all", "total_ns", "total_ns", TIME},
 };
 
 static void add_cell(gs_table *table, const stat_column *column, const gs_json_at *row)
@@ -156,7 +166,8 @@ static void fill_rows(gs_table *table, const stat_column *columns, size_t count,
                       const gs_json_at *rows)
 {
     for (size_t c = 0; c < count; c++) {
-        bool is_text = strcmp(columns[c].key, "collective") == 0;
+        bool is_text =
+            strcmp(columns[c].key, "collective") == 0 || strcmp(columns[c].key, "type") == 0;
         gs_table_add_column(table, (gs_table_column){columns[c].title, columns[c].name, !is_text});
     }
     gs_json_at row;
@@ -194,6 +205,8 @@ void gs_trace_fill(gs_page *page, const gs_imported *imported)
         fill_rows(&page->table, rank_columns, sizeof rank_columns / sizeof *rank_columns, &rows);
     } else if (gs_json_find(&document, "curves", &rows)) {
         fill_rows(&page->table, curve_columns, sizeof curve_columns / sizeof *curve_columns, &rows);
+    } else if (gs_json_find(&document, "ops", &rows)) {
+        fill_rows(&page->table, op_columns, sizeof op_columns / sizeof *op_columns, &rows);
     }
     for (uint32_t i = 0; i < imported->note_count; i++) {
         gs_page_note(page, "note: %s", imported->notes[i]);

@@ -8,7 +8,7 @@
 /* "kineto, ranks 0..1 of 2, 12 steps, 4 gradient units; ...". Owner: caller, free(). */
 char *gs_trace_line(const gs_imported *imported);
 
-/* Facts and a row for each rank or curve, in the numbers of gs_trace_stat. */
+/* Facts and a row for each rank, curve or type of operation, in the numbers of gs_trace_stat. */
 void gs_trace_fill(gs_page *page, const gs_imported *imported);
 
 #endif

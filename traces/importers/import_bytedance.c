@@ -114,7 +114,7 @@ static gs_status take_sizes(const reader *in, gs_import_notes *notes, gs_op_trac
     if (status == GS_ENOTFOUND) {
         gs_import_notes_add(notes,
                             "%s: no file meta-NAME.yaml beside trace-NAME.csv: the job is taken "
-                            "for %d copies of %d stages, as the rows show",
+                            "to have %d dp_ranks and %d stages, as the rows show",
                             in->file, (int)in->dp_max + 1, (int)in->stage_max + 1);
         return GS_OK;
     }

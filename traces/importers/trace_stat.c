@@ -232,6 +232,27 @@ static bool set_curves(gs_json *into, const gs_imported *imported)
     return gs_json_set(into, "curves", list) && fine;
 }
 
+/* How many operations there are of each type, and the sum of their times. */
+static bool set_ops(gs_json *into, const gs_op_trace *ops)
+{
+    gs_json *list = gs_json_new_list();
+    bool fine = true;
+    for (uint32_t t = 0; t < ops->type_count; t++) {
+        int64_t count = 0;
+        int64_t total_ns = 0;
+        for (uint32_t i = 0; i < ops->op_count; i++) {
+            count += ops->type[i] == t ? 1 : 0;
+            total_ns = ops->type[i] == t ? plus(total_ns, ops->duration_ns[i]) : total_ns;
+        }
+        gs_json *object = gs_json_new_object();
+        fine = set_text(object, "type", ops->types[t]) && fine;
+        fine = set_int(object, "count", count) && fine;
+        fine = set_int(object, "total_ns", total_ns) && fine;
+        fine = gs_json_add(list, object) && fine;
+    }
+    return gs_json_set(into, "ops", list) && fine;
+}
+
 gs_status gs_trace_stat(const gs_imported *imported, gs_json *into)
 {
     bool fine = set_text(into, "format", imported->format);
@@ -245,6 +266,9 @@ gs_status gs_trace_stat(const gs_imported *imported, gs_json *into)
     }
     if (imported->curve_count > 0) {
         fine = set_curves(into, imported) && fine;
+    }
+    if (imported->ops != NULL) {
+        fine = set_ops(into, imported->ops) && fine;
     }
     return fine ? GS_OK : GS_ENOMEM;
 }
