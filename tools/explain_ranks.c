@@ -125,7 +125,11 @@ gs_scenario *gs_variant_ranks(const gs_scenario *base, uint32_t count, gs_arena 
     for (uint32_t rank = 0; rank < count; rank++) {
         chosen.ranks[rank] = rank;
     }
-    return make(&chosen, arena);
+    gs_scenario *copy = make(&chosen, arena);
+    if (count < base->ranks && copy->noise.straggler.rank >= 0) {
+        copy->noise.straggler.kind = GS_STRAGGLER_NONE;
+    }
+    return copy;
 }
 
 static double rank_ns(const gs_scenario *scenario, uint32_t rank)

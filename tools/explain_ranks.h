@@ -6,8 +6,9 @@
 #include "tools/explain_variant.h"
 
 /* The job on the first `count` ranks; beyond its own the nodes come again in their order. The same
- * batch for each rank. A measured curve is of its own rank count and goes; the copy then has the
- * link's nominal rate. Owner: the arena. */
+ * batch for each rank. One rank that straggles is left out where there are fewer than all. A
+ * measured curve is of its own rank count and goes; the copy then has the link's nominal rate.
+ * Owner: the arena. */
 gs_scenario *gs_variant_ranks(const gs_scenario *base, uint32_t count, gs_arena *arena);
 
 /* The job without the ranks that compute longest, all that are within 1 % of the slowest. NULL:

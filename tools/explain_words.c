@@ -118,10 +118,9 @@ char *gs_explain_even_text(const gs_explain *explain)
     char rate[GS_UNIT_TEXT_BYTES];
     double bps = (double)link->bandwidth_bps * explain->even_factor;
     gs_format_rate(bps < 1.0 ? 1 : llround(bps), rate);
-    char *at =
-        link->curve != NULL
-            ? gs_text("%.3g times the rate of its measured curve", explain->even_factor)
-            : gs_text("%s nominal (today %.3g times that)", rate, 1.0 / explain->even_factor);
+    char *at = link->curve != NULL ? gs_text("%.3g times the measured rate", explain->even_factor)
+                                   : gs_text("%s nominal (today %.3g times that)", rate,
+                                             1.0 / explain->even_factor);
     char *text;
     if (explain->even == GS_EVEN_FOUND) {
         text = gs_text("Break-even: %u ranks beat %s above %s of the %s", explain->base->ranks,
@@ -312,6 +311,12 @@ void gs_explain_remarks(const gs_explain *explain, sayer *say, void *context)
     if (explain->scale_left_out > 0) {
         sayf(say, context, "%u ranks and more would take too long to simulate here.",
              explain->scale_left_out);
+    }
+    if (base->noise.straggler.kind != GS_STRAGGLER_NONE && base->noise.straggler.rank >= 0) {
+        sayf(say, context,
+             "Rank %lld straggles: it is in the rows of today's ranks and more, fewer ranks do "
+             "without it.",
+             (long long)base->noise.straggler.rank);
     }
     if (explain->scale_count > 0) {
         say(context, "Scaling keeps the batch of a rank; rows beyond the scenario's own ranks "
