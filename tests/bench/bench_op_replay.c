@@ -13,7 +13,7 @@
 enum {
     COPIES = 8,
     STAGES = 8,
-    STEPS = 11,
+    STEPS = 12,
     MICRO_BATCHES = 28,
     REPEATS = 20,
     LOADS = 5,
