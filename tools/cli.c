@@ -19,7 +19,7 @@ enum { LONG_BASE = 0x100 /* getopt codes of flags: above every letter */ };
 
 /* Named in the design and not built yet: better said so than "unknown". */
 static const char *const planned[] = {"sweep",   "recommend", "live",   "calibrate", "validate",
-                                      "compare", "baseline",  "report", "plot",      "db"};
+                                      "compare", "baseline",  "report", "db"};
 
 /* The words after the flags have been taken out; the first is the verb. */
 typedef struct word_list {
@@ -148,7 +148,7 @@ static int complain_verb(const char *name)
     for (size_t i = 0; i < sizeof planned / sizeof *planned; i++) {
         if (strcmp(planned[i], name) == 0) {
             gs_complain("%s: not in this version; this version has sim explain check list show "
-                        "doctor trace completion",
+                        "trace plot doctor completion",
                         name);
             return GS_EXIT_USAGE;
         }

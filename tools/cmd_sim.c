@@ -7,6 +7,7 @@
 #include "tools/shell_text.h"
 #include "tools/sim_report.h"
 #include "tools/sim_save.h"
+#include "tools/timeline_run.h"
 #include "tools/verbs.h"
 #include "tools/version.h"
 
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { TIMELINE_STEPS = 10 };
 
 /* --- before the runs -------------------------------------------------------------------------- */
 
@@ -44,6 +47,29 @@ static int check_runnable(const gs_cli *cli, gs_loaded *loaded)
         }
     }
     return GS_EXIT_OK;
+}
+
+/* A timeline is asked for in time: its window and its file are looked at before any run. */
+static int check_timeline(const gs_cli *cli, const gs_scenario *scenario, gs_window *out)
+{
+    if (cli->flags.timeline[0] == '\0') {
+        if (cli->flags.window[0] != '\0') {
+            gs_complain("--window: of what? it goes with --timeline FILE");
+            return GS_EXIT_USAGE;
+        }
+        return GS_EXIT_OK;
+    }
+    if (strcmp(cli->flags.timeline, "-") == 0) {
+        gs_complain("--timeline -: standard output has the report; name a file");
+        return GS_EXIT_USAGE;
+    }
+    int code = gs_window_of(cli, scenario, TIMELINE_STEPS, out);
+    if (code == GS_EXIT_OK) {
+        gs_output check;
+        code = gs_output_open(&check, cli->flags.timeline);
+        gs_output_drop(&check);
+    }
+    return code;
 }
 
 /* The command that makes the same runs again; database, label and format do not matter for that.
@@ -264,9 +290,13 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_output *output)
 int gs_cmd_sim(const gs_cli *cli)
 {
     gs_loaded loaded;
+    gs_window window = {0};
     int code = gs_scenario_load(cli, &loaded);
     if (code == GS_EXIT_OK) {
         code = check_runnable(cli, &loaded);
+    }
+    if (code == GS_EXIT_OK) {
+        code = check_timeline(cli, &loaded.scenario, &window);
     }
     if (code == GS_EXIT_OK && cli->flags.dry_run) {
         code = tell_plan(cli, &loaded);
@@ -274,6 +304,9 @@ int gs_cmd_sim(const gs_cli *cli)
         gs_output output;
         code = gs_output_open(&output, cli->flags.output);
         code = code == GS_EXIT_OK ? run_all(cli, &loaded, &output) : code;
+        if (code == GS_EXIT_OK && cli->flags.timeline[0] != '\0') {
+            code = gs_timeline_save(cli, &loaded.scenario, window);
+        }
     }
     gs_scenario_unload(&loaded);
     return code;

@@ -14,6 +14,7 @@ enum {
     LIST = 1 << GS_VERB_list,
     SHOW = 1 << GS_VERB_show,
     TRACE = 1 << GS_VERB_trace,
+    PLOT = 1 << GS_VERB_plot,
     DOCTOR = 1 << GS_VERB_doctor,
     HELP = 1 << GS_VERB_help,
     ALL = (1 << GS_VERB_COUNT) - 1

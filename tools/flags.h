@@ -26,6 +26,7 @@ typedef struct gs_flags {
     int color, progress, log, steps;
     int64_t seed, seeds, jobs, gradients;
     char db[GS_FLAG_TEXT_BYTES], output[GS_FLAG_TEXT_BYTES], scenario[GS_FLAG_TEXT_BYTES];
+    char timeline[GS_FLAG_TEXT_BYTES], window[GS_LABEL_BYTES];
     char label[GS_LABEL_BYTES], format[GS_LABEL_BYTES], collective[GS_LABEL_BYTES],
         time_unit[GS_LABEL_BYTES];
 } gs_flags;

@@ -6,6 +6,7 @@
 static const char *const kinds[] = {"strategies", "codecs",  "collectives", "models",  "formats",
                                     "scenarios",  "metrics", "transports",  "devices", NULL};
 static const char *const traces[] = {"probe", "stat", "import", "slow", NULL};
+static const char *const figures[] = {"timeline", "breakdown", "cdf", "busbw", "gradients", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 #define EXAMPLE "\n    "
@@ -51,6 +52,17 @@ static const char *const details[GS_VERB_COUNT] = {
         "scenario; files of one job belong together. Files may be gzipped.\n" EXAMPLE
         "gradsync trace probe rank0.json.gz" EXAMPLE
         "gradsync trace import rank*.json.gz -o profile.json",
+    [GS_VERB_plot] =
+        "timeline SCENARIO draws what each rank did over a few steps (--window) of the first "
+        "strategy and seed; breakdown and cdf take stored runs or a scenario and show where a step "
+        "goes and how long steps are; busbw takes files of nccl-tests and prints their table as "
+        "well; gradients takes a stored run made with --gradients.\n\n"
+        "-o names the picture: .svg, .png or .pdf. Its data and its gnuplot script are written "
+        "beside it, as FILE.csv and FILE.gp; without gnuplot in PATH only these two. Without -o "
+        "the picture is drawn in characters.\n" EXAMPLE
+        "gradsync plot timeline demo-ethernet --window 10..12 -o timeline.svg" EXAMPLE
+        "gradsync plot breakdown @last -o breakdown.png" EXAMPLE
+        "gradsync plot busbw all_reduce.txt",
     [GS_VERB_doctor] =
         "Prints version, libraries, thread variables, places of data and database, and what else "
         "is found on this machine. Changes nothing.",
@@ -64,6 +76,7 @@ static const char *const details[GS_VERB_COUNT] = {
 static const char *const *const first_words[GS_VERB_COUNT] = {
     [GS_VERB_list] = kinds,
     [GS_VERB_trace] = traces,
+    [GS_VERB_plot] = figures,
     [GS_VERB_completion] = shells,
 };
 
