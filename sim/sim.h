@@ -37,7 +37,9 @@ typedef struct gs_sim_result {
     uint64_t weights_hash; /* of the model of every rank; 0 in timing-only runs */
     int64_t steps;         /* ended by every worker */
     size_t memory_bytes;
-    bool outside_curve; /* an op's size lay outside the measured ones of its curve */
+    bool outside_curve;        /* an op's size lay outside the measured ones of its curve */
+    int64_t below_curve_bytes; /* the least size below them; 0: none */
+    int64_t above_curve_bytes; /* the largest size above them; 0: none */
 } gs_sim_result;
 
 /* NULL on error: GS_ENOMEM, GS_EINVAL (layout refused), GS_EUNSUPPORTED. Owner: caller. */

@@ -177,18 +177,33 @@ static void reduce_as_ring(gs_sim *sim, const gs_slice *slices)
     }
 }
 
+/* Keeps how far a size that the curve does not hold lies outside. */
+static void note_outside(gs_sim *sim, int64_t bytes)
+{
+    gs_sim_result *result = &sim->result;
+    result->outside_curve = true;
+    if (bytes > sim->curve->points[0].bytes) {
+        result->above_curve_bytes =
+            bytes > result->above_curve_bytes ? bytes : result->above_curve_bytes;
+    } else if (result->below_curve_bytes == 0 || bytes < result->below_curve_bytes) {
+        result->below_curve_bytes = bytes;
+    }
+}
+
 /* Ends on all members once the measured time has passed. The bytes are those of a ring in rank
  * order, whatever was measured: a curve does not tell. */
 static void end_native(gs_sim *sim, const gs_op_signature *op)
 {
     bool outside;
-    gs_time_ns wire = gs_curve_time(sim->curve, op->elements * sim->job.element_bytes, &outside);
-    sim->result.outside_curve |= outside;
+    int64_t bytes = op->elements * sim->job.element_bytes;
+    gs_time_ns wire = gs_curve_time(sim->curve, bytes, &outside);
+    if (outside) {
+        note_outside(sim, bytes);
+    }
     const uint32_t *slots = &sim->native_slots[op->communicator * sim->job.ranks];
     const gs_slice *slices = &sim->native_slices[op->communicator * sim->job.ranks];
     reduce_as_ring(sim, slices);
     uint32_t n = sim->job.ranks;
-    int64_t bytes = op->elements * sim->job.element_bytes;
     int64_t sent = 2 * bytes - (2 * bytes + n - 1) / n; /* 2 (n - 1) / n, without its overflow */
     for (uint32_t rank = 0; rank < n; rank++) {
         uint32_t call = new_call(sim, sim->entities[rank].self, slots[rank]);

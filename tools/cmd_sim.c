@@ -102,6 +102,7 @@ static void put_header(const gs_cli *cli, const gs_loaded *loaded, FILE *out)
     char *headline = gs_scenario_headline(&loaded->scenario);
     fprintf(out, "%s\n", headline);
     free(headline);
+    gs_scenario_put_details(&loaded->scenario, out);
     if (loaded->launcher.variable != NULL) {
         fprintf(out, "%" PRId64 " ranks instead of the scenario's, as %s says\n",
                 loaded->launcher.ranks, loaded->launcher.variable);
@@ -139,13 +140,18 @@ static int code_of(const gs_cli *cli, const gs_sim_report *report)
             return GS_EXIT_FAILED;
         }
     }
-    for (uint32_t i = 0; i < report->row_count && cli->flags.strict; i++) {
-        if (report->rows[i].outside) {
-            gs_complain("%s: sizes outside the measured curve; measure larger ones, or leave out "
-                        "--strict",
-                        report->scenario->name);
-            return GS_EXIT_OUTSIDE;
-        }
+    bool below = false;
+    bool above = false;
+    for (uint32_t i = 0; i < report->row_count; i++) {
+        below = below || report->rows[i].below_bytes > 0;
+        above = above || report->rows[i].above_bytes > 0;
+    }
+    if (cli->flags.strict && (below || above)) {
+        gs_complain("%s: sizes outside the measured curve; measure %s%s%s ones, or leave out "
+                    "--strict",
+                    report->scenario->name, below ? "smaller" : "", below && above ? " and " : "",
+                    above ? "larger" : "");
+        return GS_EXIT_OUTSIDE;
     }
     return GS_EXIT_OK;
 }

@@ -1,6 +1,5 @@
 #include "tools/scenario_load.h"
 
-#include "base/assert.h"
 #include "base/log.h"
 #include "models/dataset.h"
 #include "tools/message.h"
@@ -122,63 +121,4 @@ char *gs_scenario_model_name(const gs_scenario *scenario)
     }
     return gs_text("%s on %s", workload->task.model->name,
                    gs_dataset_names[workload->task.data.name]);
-}
-
-/* "2 nodes x 4 ranks", or where groups differ "2 x 4 + 1 x 8 ranks". */
-static char *nodes_text(const gs_cluster *cluster)
-{
-    if (cluster->group_count == 1) {
-        const gs_node_group *group = &cluster->groups[0];
-        return gs_text("%lld node%s x %lld rank%s", (long long)group->count,
-                       group->count == 1 ? "" : "s", (long long)group->ranks,
-                       group->ranks == 1 ? "" : "s");
-    }
-    char *text = gs_text("nodes x ranks:");
-    for (uint32_t i = 0; i < cluster->group_count; i++) {
-        const gs_node_group *group = &cluster->groups[i];
-        char *longer = gs_text("%s%s %lld x %lld (%s)", text, i == 0 ? "" : " +",
-                               (long long)group->count, (long long)group->ranks, group->name);
-        free(text);
-        text = longer;
-    }
-    return text;
-}
-
-/* "fp32", as the resolved file says. */
-static const char *dtype_of(const gs_scenario *scenario)
-{
-    gs_json_at root = {.value = scenario->resolved, .file = scenario->file};
-    gs_json_at workload;
-    gs_json_at dtype;
-    const char *text = "";
-    bool found = gs_json_find(&root, "workload", &workload) &&
-                 gs_json_find(&workload, "dtype", &dtype) &&
-                 gs_json_text(&dtype, &text, NULL) == GS_OK;
-    GS_ASSERT(found);
-    return text;
-}
-
-char *gs_scenario_headline(const gs_scenario *scenario)
-{
-    const gs_link *outer = gs_scenario_outer_link(scenario);
-    char rate[GS_UNIT_TEXT_BYTES];
-    char bytes[GS_UNIT_TEXT_BYTES];
-    char *nodes = nodes_text(&scenario->cluster);
-    char *link =
-        outer->curve != NULL
-            ? gs_text("measured curve %s", outer->curve_file)
-            : gs_text("%s %s, efficiency %.3g: assumed", gs_link_class_names[outer->class_index],
-                      gs_format_rate(outer->bandwidth_bps, rate), outer->efficiency);
-    char *seeds =
-        scenario->seeds == 1
-            ? gs_text("seed %llu", (unsigned long long)scenario->seed)
-            : gs_text("seeds %llu..%llu", (unsigned long long)scenario->seed,
-                      (unsigned long long)scenario->seed + (unsigned long long)scenario->seeds - 1);
-    char *text = gs_text("%s: %s, %s; gradients %s %s, compute of %s; %s", scenario->name, nodes,
-                         link, gs_format_bytes(gs_scenario_gradient_bytes(scenario), bytes),
-                         dtype_of(scenario), scenario->workload.profile->source, seeds);
-    free(nodes);
-    free(link);
-    free(seeds);
-    return text;
 }

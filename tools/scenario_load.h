@@ -7,6 +7,8 @@
 #include "tools/launcher.h"
 #include "traces/scenario/scenario.h"
 
+#include <stdio.h>
+
 typedef struct gs_loaded {
     gs_arena arena;
     gs_scenario scenario;
@@ -20,9 +22,11 @@ int gs_scenario_load(const gs_cli *cli, gs_loaded *out);
 int gs_scenario_load_text(const gs_cli *cli, const char *name, const char *text, gs_loaded *out);
 void gs_scenario_unload(gs_loaded *loaded);
 
-/* "2 nodes x 4 ranks, nic tcp 10 Gbit/s (efficiency 0.82: assumed), ...": what the job is and where
- * its numbers come from. Owner: caller, free(). */
+/* "small: 2 nodes x 4 ranks, tcp 10 Gbit/s; ...": what the job is. Owner: caller, free(). */
 char *gs_scenario_headline(const gs_scenario *scenario);
+
+/* Lines on what is assumed, what varies, the loader, and what the profile does not say. */
+void gs_scenario_put_details(const gs_scenario *scenario, FILE *out);
 
 /* Bytes of the gradient of one rank. */
 int64_t gs_scenario_gradient_bytes(const gs_scenario *scenario);

@@ -25,7 +25,12 @@ static void count_outcomes(gs_sim_row *row, const gs_outcome *outcomes)
         const gs_outcome *outcome = &outcomes[i];
         if (is_good(outcome)) {
             row->good++;
-            row->outside = row->outside || outcome->result.outside_curve;
+            int64_t below = outcome->result.below_curve_bytes;
+            int64_t above = outcome->result.above_curve_bytes;
+            row->below_bytes = below > 0 && (row->below_bytes == 0 || below < row->below_bytes)
+                                   ? below
+                                   : row->below_bytes;
+            row->above_bytes = above > row->above_bytes ? above : row->above_bytes;
         } else if (!outcome->started || outcome->status == GS_RUN_INTERRUPTED) {
             row->left_out++;
         } else {
@@ -51,10 +56,12 @@ static void make_target(gs_sim_row *row, const gs_outcome *outcomes, double *val
     double *scratch = gs_need(calloc(row->runs + 1, sizeof *scratch));
     size_t count = 0;
     for (uint32_t i = 0; i < row->runs; i++) {
+        row->seed_target_ns[i] = (double)NAN;
         if (is_good(&outcomes[i])) {
             bool reached = !outcomes[i].target_censored;
             double time = value_of(&outcomes[i], "time_to_target_ns");
-            values[count++] = reached ? time : (double)NAN;
+            row->seed_target_ns[i] = reached ? time : (double)NAN;
+            values[count++] = row->seed_target_ns[i];
             row->reached += reached && isfinite(time) ? 1 : 0;
         }
     }
@@ -67,14 +74,18 @@ static void make_row(gs_sim_row *row, const gs_outcome *outcomes)
     double *values = gs_need(calloc(row->runs + 1, sizeof *values));
     count_outcomes(row, outcomes);
     row->sample_ns = gs_need(calloc(row->runs + 1, sizeof *row->sample_ns));
+    row->seed_target_ns = gs_need(calloc(row->runs + 1, sizeof *row->seed_target_ns));
     row->rate = gather(row, outcomes, "samples_per_s", row->sample_ns);
     for (uint32_t i = 0; i < row->runs; i++) {
         row->sample_ns[i] = 1e9 / row->sample_ns[i];
     }
     row->step = gather(row, outcomes, "step_mean_ns", values);
     row->p95 = gather(row, outcomes, "step_p95_ns", values);
+    row->compute = gather(row, outcomes, "compute_ns", values);
+    row->input = gather(row, outcomes, "input_ns", values);
     row->exposed = gather(row, outcomes, "exposed_comm_ns", values);
     row->wait = gather(row, outcomes, "wait_ns", values);
+    row->overhead = gather(row, outcomes, "overhead_ns", values);
     row->wire = gather(row, outcomes, "wire_bytes_per_step", values);
     row->accuracy = gather(row, outcomes, "final_accuracy", values);
     make_target(row, outcomes, values);
@@ -99,13 +110,41 @@ void gs_sim_report_free(gs_sim_report *report)
 {
     for (uint32_t s = 0; s < report->row_count; s++) {
         free(report->rows[s].sample_ns);
+        free(report->rows[s].seed_target_ns);
     }
     free(report->rows);
     *report = (gs_sim_report){0};
 }
 
+/* Sizes that the curve does not hold: which side, what was done, and what to measure. */
+static void put_outside(const gs_scenario *scenario, const gs_sim_row *row, FILE *out)
+{
+    const gs_curve *curve = gs_scenario_outer_link(scenario)->curve;
+    char sent[GS_UNIT_TEXT_BYTES];
+    char measured[GS_UNIT_TEXT_BYTES];
+    if (row->below_bytes > 0) {
+        fprintf(out,
+                "%s: outside the calibrated range: it sends down to %s, the curve begins at %s; "
+                "what is smaller is taken as the time of the smallest measured size; measure "
+                "smaller ones\n",
+                row->label, gs_format_bytes(row->below_bytes, sent),
+                gs_format_bytes(curve->points[0].bytes, measured));
+    }
+    if (row->above_bytes > 0) {
+        fprintf(out,
+                "%s: outside the calibrated range: it sends up to %s, the curve ends at %s; what "
+                "is larger is extrapolated; measure larger ones\n",
+                row->label, gs_format_bytes(row->above_bytes, sent),
+                gs_format_bytes(curve->points[curve->point_count - 1].bytes, measured));
+    }
+}
+
 void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
 {
+    if (report->rows[0].runs > 1 && !gs_scenario_is_random(report->scenario)) {
+        fputs("no noise and no real gradients: seeds cannot matter, --seeds 1 says the same\n",
+              out);
+    }
     for (uint32_t s = 0; s < report->row_count; s++) {
         const gs_sim_row *row = &report->rows[s];
         if (row->diverged + row->failed > 0) {
@@ -116,11 +155,6 @@ void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
             fprintf(out, "%s: %u of %u runs did not end and are not in the means\n", row->label,
                     row->left_out, row->runs);
         }
-        if (row->outside) {
-            fprintf(out,
-                    "%s: outside the calibrated range: it sends sizes that its curve has not "
-                    "measured, their times are extrapolated\n",
-                    row->label);
-        }
+        put_outside(report->scenario, row, out);
     }
 }

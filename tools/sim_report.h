@@ -5,6 +5,7 @@
 #include "tools/run_one.h"
 #include "tools/sim_stats.h"
 #include "tools/table.h"
+#include "base/units.h"
 
 #include <stdio.h>
 
@@ -20,11 +21,14 @@ typedef struct gs_sim_row {
     /* [runs], by seed: time per sample, all ranks together; NAN where the run is not good. What
      * strategies are compared by: a step of one may take more samples than a step of another. */
     double *sample_ns;
-    gs_spread step, p95, exposed, wait, wire, rate, accuracy;
+    /* [runs], by seed: time to the target accuracy; NAN: not reached, or the run is not good. */
+    double *seed_target_ns;
+    gs_spread step, p95, compute, input, exposed, wait, overhead, wire, rate, accuracy;
     gs_ratio vs_first;
     double target_ns; /* median over the good runs; NAN: most have not reached it */
     uint32_t reached;
-    bool outside; /* of the measured sizes of its curve, in at least one run */
+    int64_t below_bytes; /* least size sent below the measured ones of its curve; 0: none */
+    int64_t above_bytes; /* largest size sent above them; 0: none */
 } gs_sim_row;
 
 typedef struct gs_sim_report {
@@ -39,10 +43,17 @@ void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_ou
                         gs_sim_report *out);
 void gs_sim_report_free(gs_sim_report *report);
 
+/* A ratio with two decimals, or as many as tell it from 1. Returns out. */
+char *gs_sim_ratio_text(double value, char out[GS_UNIT_TEXT_BYTES]);
+/* Both ends of a ratio's interval with as many digits as tell them apart, two at least. */
+void gs_sim_interval_text(double low, double high, char low_text[GS_UNIT_TEXT_BYTES],
+                          char high_text[GS_UNIT_TEXT_BYTES]);
+
 void gs_sim_report_table(const gs_sim_report *report, gs_table *table);
 /* Lines about runs that are not in the means, and about means that are extrapolated. */
 void gs_sim_report_remarks(const gs_sim_report *report, FILE *out);
-/* The answer: who is fastest, by how much, how sure. Owner: caller, free(). */
+/* The answer: who reaches the target first, who is fastest, by how much, how sure. Owner: caller,
+ * free(). */
 char *gs_sim_report_answer(const gs_sim_report *report);
 
 #endif

@@ -6,15 +6,33 @@
 
 static const double not_a_number = (double)NAN;
 
+/* Relative width below which values are alike to the three digits that are shown. */
+#define SAME_WIDTH 5e-4
+
 /* Half the width of the 95 % interval of a mean. */
 static double half_width(double sd, size_t count)
 {
     return gsl_cdf_tdist_Pinv(0.975, (double)(count - 1)) * sd / sqrt((double)count);
 }
 
+/* Do the finite ones of values [count] lie within `width` of each other? */
+static bool agree(const double *values, size_t count, double width)
+{
+    double least = HUGE_VAL;
+    double most = -HUGE_VAL;
+    for (size_t i = 0; i < count; i++) {
+        if (isfinite(values[i])) {
+            least = fmin(least, values[i]);
+            most = fmax(most, values[i]);
+        }
+    }
+    return most - least <= width;
+}
+
 gs_spread gs_spread_of(const double *values, size_t count)
 {
-    gs_spread spread = {0, not_a_number, not_a_number, not_a_number, not_a_number};
+    gs_spread spread = {
+        .mean = not_a_number, .sd = not_a_number, .low = not_a_number, .high = not_a_number};
     double sum = 0.0;
     for (size_t i = 0; i < count; i++) {
         if (isfinite(values[i])) {
@@ -35,6 +53,7 @@ gs_spread gs_spread_of(const double *values, size_t count)
         squares += isfinite(values[i]) ? off * off : 0.0;
     }
     spread.sd = sqrt(squares / (double)(spread.count - 1));
+    spread.same = agree(values, count, SAME_WIDTH * fabs(spread.mean));
     spread.low = spread.mean - half_width(spread.sd, spread.count);
     spread.high = spread.mean + half_width(spread.sd, spread.count);
     return spread;
@@ -42,7 +61,7 @@ gs_spread gs_spread_of(const double *values, size_t count)
 
 gs_ratio gs_ratio_of(const double *base, const double *other, size_t count)
 {
-    gs_ratio ratio = {0, not_a_number, not_a_number, not_a_number};
+    gs_ratio ratio = {.value = not_a_number, .low = not_a_number, .high = not_a_number};
     double *logs = calloc(count + 1, sizeof *logs);
     if (logs == NULL) {
         return ratio;
@@ -53,6 +72,7 @@ gs_ratio gs_ratio_of(const double *base, const double *other, size_t count)
         }
     }
     gs_spread spread = gs_spread_of(logs, ratio.pairs);
+    ratio.same = ratio.pairs > 1 && agree(logs, ratio.pairs, SAME_WIDTH);
     ratio.value = exp(spread.mean);
     ratio.low = exp(spread.low);
     ratio.high = exp(spread.high);

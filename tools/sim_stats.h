@@ -11,6 +11,7 @@ typedef struct gs_spread {
     double mean;      /* NAN: none */
     double sd;        /* of the sample; NAN: fewer than two */
     double low, high; /* 95 % interval of the mean; NAN: fewer than two */
+    bool same;        /* two values or more, all within 5e-4 of the mean: alike as shown */
 } gs_spread;
 
 /* values [count]; those that are not finite are left out. The interval is Student's. */
@@ -20,6 +21,7 @@ typedef struct gs_ratio {
     size_t pairs;
     double value;     /* geometric mean of base / other: above 1, other is faster; NAN: no pair */
     double low, high; /* 95 % interval; NAN: fewer than two pairs */
+    bool same;        /* two ratios or more, all within 5e-4 */
 } gs_ratio;
 
 /* base, other [count], paired by index; pairs with a value that is not finite or not above 0 are

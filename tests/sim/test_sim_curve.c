@@ -54,7 +54,10 @@ Test(sim_curve, sizes_outside_the_measured_ones_are_said)
     small_job job;
     small_job_init(&job, &config, NULL);
     job.scenario.cluster.nic.curve = &curve;
-    cr_assert(run(&job, NULL, false).outside_curve);
+    gs_sim_result result = run(&job, NULL, false);
+    cr_assert(result.outside_curve);
+    cr_assert_eq(result.below_curve_bytes, 400, "100 elements of 4 bytes");
+    cr_assert_eq(result.above_curve_bytes, 0);
     small_job_fini(&job);
 }
 

@@ -144,3 +144,13 @@ const gs_link *gs_scenario_outer_link(const gs_scenario *scenario)
     bool one_node = cluster->topology == GS_TOPOLOGY_NODES && scenario->nodes == 1;
     return one_node ? &cluster->intra : &cluster->nic;
 }
+
+bool gs_scenario_is_random(const gs_scenario *scenario)
+{
+    const gs_noise *noise = &scenario->noise;
+    bool has_messages = gs_scenario_outer_link(scenario)->curve == NULL;
+    return scenario->workload.real_gradients || noise->compute.law != GS_LAW_NONE ||
+           noise->straggler.kind == GS_STRAGGLER_MARKOV ||
+           (noise->latency.law != GS_LAW_NONE && has_messages) ||
+           (noise->input.law != GS_LAW_NONE && scenario->workload.input.time_ns > 0);
+}

@@ -40,6 +40,7 @@ typedef struct gs_link {
     const gs_curve *curve; /* measured; NULL: none */
     char curve_file[256];
     gs_rate_trace trace; /* from noise.bandwidth */
+    char trace_file[256];
 } gs_link;
 
 extern const char
@@ -85,6 +86,8 @@ typedef enum gs_law {
     GS_LAW_EMPIRICAL
 } gs_law;
 
+extern const char *const gs_law_names[]; /* by gs_law, NULL-terminated */
+
 /* A factor with mean 1 unless said otherwise. */
 typedef struct gs_noise_law {
     int law;      /* gs_law */
@@ -102,6 +105,8 @@ typedef enum gs_straggler_kind {
     GS_STRAGGLER_THROTTLE    /* rank heats while it computes: slow above `hot`, normal again below
                                 `cool` */
 } gs_straggler_kind;
+
+extern const char *const gs_straggler_names[]; /* by gs_straggler_kind, NULL-terminated */
 
 typedef struct gs_straggler {
     int kind;
@@ -179,6 +184,9 @@ GS_MUST_USE gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *are
 /* Node of a rank, and its group. */
 uint32_t gs_scenario_node_of(const gs_scenario *scenario, uint32_t rank);
 const gs_node_group *gs_scenario_group_of(const gs_scenario *scenario, uint32_t rank);
+
+/* Can two seeds give different runs? */
+bool gs_scenario_is_random(const gs_scenario *scenario);
 
 /* The link that the farthest ranks meet on: nic, or intra where one node holds them all. */
 const gs_link *gs_scenario_outer_link(const gs_scenario *scenario);

@@ -9,16 +9,16 @@
 
 enum { SAMPLES_MAX = 1000000 };
 
-static const char *const law_names[] = {"none",   "lognormal", "gamma",     "shifted_exponential",
-                                        "pareto", "weibull",   "empirical", NULL};
-static const char *const straggler_names[] = {"none",   "persistent", "drift",
-                                              "markov", "throttle",   NULL};
+const char *const gs_law_names[] = {"none",   "lognormal", "gamma",     "shifted_exponential",
+                                    "pareto", "weibull",   "empirical", NULL};
+const char *const gs_straggler_names[] = {"none",   "persistent", "drift",
+                                          "markov", "throttle",   NULL};
 static const char *const link_names[] = {"nic", "intra", NULL};
 static const char *const bandwidth_names[] = {"trace", "markov", NULL};
 
 /* clang-format off */
 static const gs_field law_fields[] = {
-    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(gs_noise_law, law), "none", 0, 0, law_names,
+    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(gs_noise_law, law), "none", 0, 0, gs_law_names,
      "law of a factor with mean 1"},
     {"cv", GS_FIELD_RATIO, GS_FIELD_AT(gs_noise_law, cv), "0", 0, 10, NULL,
      "standard deviation over mean; shifted_exponential: 1 - shift, empirical: that of the samples"},
@@ -26,7 +26,7 @@ static const gs_field law_fields[] = {
      "shifted_exponential: the sure part of the mean"},
 };
 static const gs_field straggler_fields[] = {
-    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(gs_straggler, kind), "none", 0, 0, straggler_names,
+    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(gs_straggler, kind), "none", 0, 0, gs_straggler_names,
      "persistent: always slow; drift: slower and slower; markov: now and then; throttle: by heat"},
     {"rank", GS_FIELD_INT, GS_FIELD_AT(gs_straggler, rank), "-1", -1, GS_ENTITIES_MAX, NULL,
      "the rank it is about; -1: every rank"},
@@ -125,7 +125,7 @@ static gs_status read_law(gs_scenario_reader *reader, const char *path, gs_noise
     snprintf(samples, sizeof samples, "%s.samples", path);
     GS_TRY(gs_scenario_read_object(reader, path, &gs_scenario_law_table, law, err));
     GS_TRY(read_samples(reader, samples, law, err));
-    const char *name = law_names[law->law];
+    const char *name = gs_law_names[law->law];
     if (law->law == GS_LAW_SHIFTED_EXPONENTIAL) {
         law->cv = 1.0 - law->shift;
     } else if (law->law == GS_LAW_EMPIRICAL) {
@@ -189,6 +189,7 @@ static gs_status read_bandwidth(gs_scenario_reader *reader, gs_error *err)
                                 "\"nodes\"");
     }
     gs_error inner = {0};
+    memcpy(link->trace_file, config->trace, sizeof link->trace_file);
     gs_status status =
         gs_rate_trace_read(config->trace, link->bandwidth_bps, reader->arena, &link->trace, &inner);
     return status == GS_OK

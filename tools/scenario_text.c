@@ -1,0 +1,187 @@
+/* What a job is, and where its numbers come from: the lines above every report. */
+#include "tools/scenario_load.h"
+
+#include "base/assert.h"
+#include "tools/message.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* "2 nodes x 4 ranks", or where groups differ "2 x 4 + 1 x 8 ranks". */
+static char *nodes_text(const gs_cluster *cluster)
+{
+    if (cluster->group_count == 1) {
+        const gs_node_group *group = &cluster->groups[0];
+        return gs_text("%lld node%s x %lld rank%s", (long long)group->count,
+                       group->count == 1 ? "" : "s", (long long)group->ranks,
+                       group->ranks == 1 ? "" : "s");
+    }
+    char *text = gs_text("nodes x ranks:");
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        const gs_node_group *group = &cluster->groups[i];
+        char *longer = gs_text("%s%s %lld x %lld (%s)", text, i == 0 ? "" : " +",
+                               (long long)group->count, (long long)group->ranks, group->name);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+/* "fp32", as the resolved file says. */
+static const char *dtype_of(const gs_scenario *scenario)
+{
+    gs_json_at root = {.value = scenario->resolved, .file = scenario->file};
+    gs_json_at workload;
+    gs_json_at dtype;
+    const char *text = "";
+    bool found = gs_json_find(&root, "workload", &workload) &&
+                 gs_json_find(&workload, "dtype", &dtype) &&
+                 gs_json_text(&dtype, &text, NULL) == GS_OK;
+    GS_ASSERT(found);
+    return text;
+}
+
+/* "measured curve x.log (8 ranks on 2 hosts)". */
+static char *curve_text(const gs_link *link)
+{
+    const gs_curve *curve = link->curve;
+    char *ranks = curve->ranks > 0 ? gs_text("%d ranks", curve->ranks) : gs_text("ranks not known");
+    char *hosts = curve->hosts > 0
+                      ? gs_text(" on %d host%s", curve->hosts, curve->hosts == 1 ? "" : "s")
+                      : gs_text(", hosts not known");
+    char *text = gs_text("measured curve %s (%s%s)", link->curve_file, ranks, hosts);
+    free(ranks);
+    free(hosts);
+    return text;
+}
+
+char *gs_scenario_headline(const gs_scenario *scenario)
+{
+    const gs_link *outer = gs_scenario_outer_link(scenario);
+    char rate[GS_UNIT_TEXT_BYTES];
+    char bytes[GS_UNIT_TEXT_BYTES];
+    char *nodes = nodes_text(&scenario->cluster);
+    char *link = outer->curve != NULL ? curve_text(outer)
+                                      : gs_text("%s %s", gs_link_class_names[outer->class_index],
+                                                gs_format_rate(outer->bandwidth_bps, rate));
+    char *seeds =
+        scenario->seeds == 1
+            ? gs_text("seed %llu", (unsigned long long)scenario->seed)
+            : gs_text("seeds %llu..%llu", (unsigned long long)scenario->seed,
+                      (unsigned long long)scenario->seed + (unsigned long long)scenario->seeds - 1);
+    char *text = gs_text("%s: %s, %s; gradients %s %s, compute of %s; %s", scenario->name, nodes,
+                         link, gs_format_bytes(gs_scenario_gradient_bytes(scenario), bytes),
+                         dtype_of(scenario), scenario->workload.profile->source, seeds);
+    free(nodes);
+    free(link);
+    free(seeds);
+    return text;
+}
+
+/* --- the lines below it ----------------------------------------------------------------------- */
+
+static void put_link(const char *name, const gs_link *link, FILE *out)
+{
+    char rate[GS_UNIT_TEXT_BYTES];
+    char latency[GS_UNIT_TEXT_BYTES];
+    fprintf(out, "%s %s %s, latency %s, efficiency %.3g", name,
+            gs_link_class_names[link->class_index], gs_format_rate(link->bandwidth_bps, rate),
+            gs_format_duration(link->latency_ns, latency), link->efficiency);
+}
+
+/* What the links are assumed to do; a measured curve stands in the headline. */
+static void put_links(const gs_scenario *scenario, FILE *out)
+{
+    const gs_cluster *cluster = &scenario->cluster;
+    const gs_link *outer = gs_scenario_outer_link(scenario);
+    bool has_inner = outer == &cluster->nic && cluster->topology == GS_TOPOLOGY_NODES &&
+                     scenario->ranks > scenario->nodes;
+    if (outer->curve != NULL) {
+        return;
+    }
+    fputs("assumed, not measured: ", out);
+    put_link(outer == &cluster->nic ? "nic" : "intra", outer, out);
+    if (has_inner) {
+        fputs("; ", out);
+        put_link("intra", &cluster->intra, out);
+    }
+    fputc('\n', out);
+}
+
+typedef struct separated {
+    FILE *out;
+    const char *first; /* in front of the first part */
+    bool has_any;
+} separated;
+
+static void begin_part(separated *list)
+{
+    fputs(list->has_any ? "; " : list->first, list->out);
+    list->has_any = true;
+}
+
+static void put_law(separated *list, const char *name, const gs_noise_law *law)
+{
+    if (law->law != GS_LAW_NONE) {
+        begin_part(list);
+        fprintf(list->out, "%s %s cv %.3g", name, gs_law_names[law->law], law->cv);
+    }
+}
+
+static void put_straggler(separated *list, const gs_straggler *straggler)
+{
+    if (straggler->kind == GS_STRAGGLER_NONE) {
+        return;
+    }
+    begin_part(list);
+    fprintf(list->out, "straggler %s", gs_straggler_names[straggler->kind]);
+    if (straggler->rank < 0) {
+        fputs(" on every rank", list->out);
+    } else {
+        fprintf(list->out, " rank %lld", (long long)straggler->rank);
+    }
+    fprintf(list->out, " x%.3g", straggler->factor);
+}
+
+/* What varies; nothing where a job is the same every time. */
+static void put_noise(const gs_scenario *scenario, FILE *out)
+{
+    const gs_noise *noise = &scenario->noise;
+    const gs_link *outer = gs_scenario_outer_link(scenario);
+    separated list = {.out = out, .first = "noise: "};
+    put_law(&list, "compute", &noise->compute);
+    put_straggler(&list, &noise->straggler);
+    if (outer->curve == NULL) {
+        put_law(&list, "latency", &noise->latency);
+        if (outer->trace.point_count > 0) {
+            begin_part(&list);
+            fprintf(out, "bandwidth from %s", outer->trace_file);
+        }
+    }
+    if (scenario->workload.input.time_ns > 0) {
+        put_law(&list, "input", &noise->input);
+    }
+    fputs(list.has_any ? "\n" : "", out);
+}
+
+static void put_loader(const gs_input_stage *input, FILE *out)
+{
+    char time[GS_UNIT_TEXT_BYTES];
+    if (input->time_ns > 0) {
+        fprintf(out, "loader: %s a batch, %lld worker%s a rank, prefetch %lld\n",
+                gs_format_duration(input->time_ns, time), (long long)input->workers,
+                input->workers == 1 ? "" : "s", (long long)input->prefetch);
+    }
+}
+
+void gs_scenario_put_details(const gs_scenario *scenario, FILE *out)
+{
+    const gs_workload *workload = &scenario->workload;
+    put_links(scenario, out);
+    put_noise(scenario, out);
+    put_loader(&workload->input, out);
+    if (workload->profile->batch == 0) {
+        fprintf(out, "batch of the timed step: not known; samples/s counts %lld a rank and pass\n",
+                (long long)workload->batch_per_rank);
+    }
+}

@@ -1,0 +1,334 @@
+/* The answer of `sim` in words: with a target who reaches it first, then who is fastest. Each
+ * sentence names its subject; none takes back what another says. */
+#include "tools/sim_report.h"
+
+#include "tools/message.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- parts of sentences ----------------------------------------------------------------------- */
+
+/* "95 % CI 1.35 to 1.41, 5 seeds", or why there is none. */
+static char *sure_text(const gs_sim_report *report, const gs_ratio *ratio)
+{
+    char low[GS_UNIT_TEXT_BYTES];
+    char high[GS_UNIT_TEXT_BYTES];
+    if (ratio->pairs < 2) {
+        return gs_text("%s", gs_scenario_is_random(report->scenario)
+                                 ? "one seed: no interval; --seeds 5 gives one"
+                                 : "nothing is random: the same for every seed");
+    }
+    if (ratio->same) {
+        return gs_text("the same for all %zu seeds", ratio->pairs);
+    }
+    gs_sim_interval_text(ratio->low, ratio->high, low, high);
+    return gs_text("95 %% CI %s to %s, %zu seeds", low, high, ratio->pairs);
+}
+
+/* The same for the step time of one strategy. */
+static char *sure_step_text(const gs_sim_report *report, const gs_spread *step)
+{
+    gs_ratio none = {.pairs = step->count, .same = step->same};
+    if (step->count < 2 || step->same) {
+        return sure_text(report, &none);
+    }
+    char low[GS_UNIT_TEXT_BYTES];
+    char high[GS_UNIT_TEXT_BYTES];
+    return gs_text("95 %% CI %s to %s, %zu seeds",
+                   gs_format_duration((gs_time_ns)llround(step->low), low),
+                   gs_format_duration((gs_time_ns)llround(step->high), high), step->count);
+}
+
+/* How many parameters the label sets. */
+static size_t parameters(const gs_sim_row *row)
+{
+    size_t count = 0;
+    for (const char *at = strchr(row->label, '='); at != NULL; at = strchr(at + 1, '=')) {
+        count++;
+    }
+    return count;
+}
+
+/* Fewer parameters, then earlier in the file: rows stand in its order. */
+static const gs_sim_row *simpler(const gs_sim_row *a, const gs_sim_row *b)
+{
+    if (parameters(a) != parameters(b)) {
+        return parameters(a) < parameters(b) ? a : b;
+    }
+    return a < b ? a : b;
+}
+
+/* " The largest part of a step of X is input, 64 %." where that is not communication. */
+static char *largest_text(const gs_sim_row *row)
+{
+    const struct {
+        const char *name;
+        double mean;
+    } parts[] = {{"exposed communication", row->exposed.mean},
+                 {"compute", row->compute.mean},
+                 {"input", row->input.mean},
+                 {"wait for other ranks", row->wait.mean},
+                 {"overhead", row->overhead.mean}};
+    size_t largest = 0;
+    for (size_t i = 1; i < sizeof parts / sizeof *parts; i++) {
+        largest = parts[i].mean > parts[largest].mean ? i : largest;
+    }
+    if (largest == 0 || !(row->step.mean > 0.0)) {
+        return gs_text("%s", "");
+    }
+    return gs_text(" The largest part of a step of %s is %s, %.0f %%.", row->label,
+                   parts[largest].name, 100.0 * parts[largest].mean / row->step.mean);
+}
+
+static char *accuracy_text(const gs_sim_row *row)
+{
+    return row->accuracy.count > 1 ? gs_text("%.4f +- %.4f", row->accuracy.mean, row->accuracy.sd)
+                                   : gs_text("%.4f", row->accuracy.mean);
+}
+
+/* --- speed ------------------------------------------------------------------------------------ */
+
+/* The row with the most samples per second, leaving one out; NULL: none. */
+static const gs_sim_row *fastest(const gs_sim_report *report, const gs_sim_row *without)
+{
+    const gs_sim_row *best = NULL;
+    for (uint32_t s = 0; s < report->row_count; s++) {
+        const gs_sim_row *row = &report->rows[s];
+        if (row != without && isfinite(row->rate.mean) &&
+            (best == NULL || row->rate.mean > best->rate.mean)) {
+            best = row;
+        }
+    }
+    return best;
+}
+
+static char *alone_text(const gs_sim_report *report, const gs_sim_row *row)
+{
+    char mean[GS_UNIT_TEXT_BYTES];
+    double share = row->step.mean > 0.0 ? 100.0 * row->exposed.mean / row->step.mean : 0.0;
+    char *sure = sure_step_text(report, &row->step);
+    char *text = gs_text("%s: a step takes %s (%s; lower is better), %.0f %% of it exposed "
+                         "communication.",
+                         row->label, gs_format_duration((gs_time_ns)llround(row->step.mean), mean),
+                         sure, share);
+    free(sure);
+    return text;
+}
+
+/* Sentence about `best` against `other`. */
+static char *faster_text(const gs_sim_report *report, const gs_sim_row *best,
+                         const gs_sim_row *other, bool prefer)
+{
+    gs_ratio ratio = gs_ratio_of(other->sample_ns, best->sample_ns, best->runs);
+    if (!isfinite(ratio.value)) {
+        return gs_text("%s trains the most samples per second; %s has no seed in common with it.",
+                       best->label, other->label);
+    }
+    char times[GS_UNIT_TEXT_BYTES];
+    char *sure = sure_text(report, &ratio);
+    char *text = NULL;
+    gs_sim_ratio_text(ratio.value, times);
+    if (!gs_ratio_is_tie(&ratio)) {
+        text = gs_text("%s trains %sx as many samples per second as %s (%s).", best->label, times,
+                       other->label, sure);
+    } else if (prefer) {
+        text = gs_text("%s and %s tie on samples per second (ratio %s; %s): prefer %s, the "
+                       "simpler one.",
+                       best->label, other->label, times, sure, simpler(best, other)->label);
+    } else {
+        text = gs_text("%s and %s tie on samples per second (ratio %s; %s).", best->label,
+                       other->label, times, sure);
+    }
+    free(sure);
+    return text;
+}
+
+/* The fastest against the next one, or against the first of the scenario where people compare with
+ * that one. */
+static char *speed_text(const gs_sim_report *report, const gs_sim_row *best, bool prefer)
+{
+    const gs_sim_row *next = fastest(report, best);
+    const gs_sim_row *base = &report->rows[0];
+    gs_ratio ratio = gs_ratio_of(next->sample_ns, best->sample_ns, best->runs);
+    bool tie = isfinite(ratio.value) && gs_ratio_is_tie(&ratio);
+    bool with_base = !tie && best != base && next != base && isfinite(base->step.mean);
+    return faster_text(report, best, with_base ? base : next, prefer);
+}
+
+/* --- the target ------------------------------------------------------------------------------- */
+
+/* The row that most runs of reach the target soonest, leaving one out; NULL: none. */
+static const gs_sim_row *first_there(const gs_sim_report *report, const gs_sim_row *without)
+{
+    const gs_sim_row *first = NULL;
+    for (uint32_t s = 0; s < report->row_count; s++) {
+        const gs_sim_row *row = &report->rows[s];
+        if (row != without && isfinite(row->target_ns) &&
+            (first == NULL || row->target_ns < first->target_ns)) {
+            first = row;
+        }
+    }
+    return first;
+}
+
+/* "after 11.2 s (median, 5 of 5 runs)". */
+static char *after_text(const gs_sim_row *row)
+{
+    char time[GS_UNIT_TEXT_BYTES];
+    return gs_text("after %s (median, %u of %u runs)",
+                   gs_format_duration((gs_time_ns)llround(row->target_ns), time), row->reached,
+                   row->good);
+}
+
+/* `first` reaches the target before all others, or ties with `next`. *out_preferred: whom to take.
+ */
+static char *race_text(const gs_sim_report *report, const gs_sim_row *first, const gs_sim_row *next,
+                       const gs_sim_row **out_preferred)
+{
+    double target = report->scenario->workload.target_accuracy;
+    char *after = after_text(first);
+    gs_ratio ratio = gs_ratio_of(next->seed_target_ns, first->seed_target_ns, first->runs);
+    char times[GS_UNIT_TEXT_BYTES];
+    char *sure = sure_text(report, &ratio);
+    char *text = NULL;
+    gs_sim_ratio_text(ratio.value, times);
+    *out_preferred = first;
+    if (!isfinite(ratio.value)) {
+        text = gs_text("%s reaches accuracy %g first, %s; %s reaches it with other seeds only.",
+                       first->label, target, after, next->label);
+    } else if (gs_ratio_is_tie(&ratio)) {
+        *out_preferred = simpler(first, next);
+        text =
+            gs_text("%s and %s tie on the time to accuracy %g, %s (ratio %s; %s): prefer %s, "
+                    "the simpler one.",
+                    first->label, next->label, target, after, times, sure, (*out_preferred)->label);
+    } else if (ratio.value < 1.0) {
+        /* By the medians, which count runs that never come, it is first; by pairs it is not. */
+        text = gs_text("%s reaches accuracy %g first by the median, %s; where %s reaches it with "
+                       "the same seed, that is sooner (%s).",
+                       first->label, target, after, next->label, sure);
+    } else {
+        text = gs_text("%s reaches accuracy %g first, %s, %sx sooner than %s (%s).", first->label,
+                       target, after, times, next->label, sure);
+    }
+    free(after);
+    free(sure);
+    return text;
+}
+
+/* What the fastest one does about the target, where another one is first there. */
+static char *yet_text(const gs_sim_report *report, const gs_sim_row *best)
+{
+    double target = report->scenario->workload.target_accuracy;
+    if (!isfinite(best->target_ns)) {
+        return gs_text(" %s reaches %g in %u of %u runs.", best->label, target, best->reached,
+                       best->good);
+    }
+    char *after = after_text(best);
+    char *text = gs_text(" %s reaches %g %s.", best->label, target, after);
+    free(after);
+    return text;
+}
+
+/* With a target: who is first there, then who is fastest. *out_about: whose step is looked at. */
+static char *target_text(const gs_sim_report *report, const gs_sim_row *best,
+                         const gs_sim_row **out_about)
+{
+    double target = report->scenario->workload.target_accuracy;
+    const gs_sim_row *first = first_there(report, NULL);
+    const gs_sim_row *next = first == NULL ? NULL : first_there(report, first);
+    char *race = NULL;
+    *out_about = best;
+    if (first == NULL) {
+        race = gs_text("None reaches accuracy %g in most of its runs.", target);
+    } else if (next == NULL) {
+        char *after = after_text(first);
+        race = gs_text("%s alone reaches accuracy %g, %s.", first->label, target, after);
+        free(after);
+        *out_about = first;
+    } else {
+        race = race_text(report, first, next, out_about);
+    }
+    char *speed = NULL;
+    char *yet = NULL;
+    if (first == NULL || best == first || best == *out_about) {
+        speed = speed_text(report, best, false);
+        yet = gs_text("%s", "");
+    } else {
+        speed = faster_text(report, best, *out_about, false);
+        yet = best == next ? gs_text("%s", "") : yet_text(report, best);
+    }
+    char *text = gs_text("%s %s%s", race, speed, yet);
+    free(race);
+    free(speed);
+    free(yet);
+    return text;
+}
+
+/* --- learning --------------------------------------------------------------------------------- */
+
+/* One strategy: its accuracy, and the target where there is one. */
+static char *learned_text(const gs_sim_report *report, const gs_sim_row *row)
+{
+    double target = report->scenario->workload.target_accuracy;
+    char *accuracy = accuracy_text(row);
+    char *text = NULL;
+    if (target <= 0.0) {
+        text = gs_text(" Final accuracy %s.", accuracy);
+    } else if (isfinite(row->target_ns)) {
+        char *after = after_text(row);
+        text = gs_text(" Final accuracy %s; %g is reached %s.", accuracy, target, after);
+        free(after);
+    } else {
+        text = gs_text(" Final accuracy %s; %g is reached in %u of %u runs.", accuracy, target,
+                       row->reached, row->good);
+    }
+    free(accuracy);
+    return text;
+}
+
+/* Several: the accuracy of the fastest, and of the first of the scenario. */
+static char *accuracies_text(const gs_sim_report *report, const gs_sim_row *best)
+{
+    const gs_sim_row *base = best == &report->rows[0] ? fastest(report, best) : &report->rows[0];
+    char *mine = accuracy_text(best);
+    char *theirs = accuracy_text(base);
+    char *text = isfinite(base->accuracy.mean)
+                     ? gs_text(" Final accuracy of %s: %s, of %s: %s.", best->label, mine,
+                               base->label, theirs)
+                     : gs_text(" Final accuracy of %s: %s.", best->label, mine);
+    free(mine);
+    free(theirs);
+    return text;
+}
+
+char *gs_sim_report_answer(const gs_sim_report *report)
+{
+    const gs_workload *workload = &report->scenario->workload;
+    const gs_sim_row *best = fastest(report, NULL);
+    const gs_sim_row *about = best;
+    char *text = NULL;
+    char *learned = NULL;
+    if (best == NULL) {
+        return gs_text("No run ended well: there is nothing to compare.");
+    }
+    if (fastest(report, best) == NULL) {
+        text = alone_text(report, best);
+        learned = workload->real_gradients ? learned_text(report, best) : NULL;
+    } else if (workload->real_gradients && workload->target_accuracy > 0.0) {
+        text = target_text(report, best, &about);
+    } else {
+        text = speed_text(report, best, true);
+        learned = workload->real_gradients ? accuracies_text(report, best) : NULL;
+    }
+    char *largest = largest_text(about);
+    char *whole = gs_text(
+        "%s%s%s%s", text, learned == NULL ? "" : learned, largest,
+        workload->real_gradients ? "" : " Speed is not accuracy: set workload.real_gradients.");
+    free(text);
+    free(learned);
+    free(largest);
+    return whole;
+}
