@@ -27,6 +27,7 @@ test   clang-format      command:clang-format        the format gate (version 14
 test   shellcheck        command:shellcheck          checks the scripts
 test   jq                command:jq                  reads the program's JSON in tests
 test   sqlite3           command:sqlite3             reads the program's database in tests
+test   gnuplot-nox       command:gnuplot             draws figures; without it plot writes data and script
 test   procps            command:pgrep               finds a test's processes
 test   diffutils         command:cmp                 compares a test's files
 oracle clang             command:clang               a second compiler must give the same bits

@@ -299,6 +299,9 @@ static int finish(const gs_plot *plot, const char *script, size_t bytes)
     }
     if (code == GS_EXIT_OK && gnuplot != NULL) {
         code = draw(plot, gnuplot, script, bytes);
+        if (code == GS_EXIT_OK && plot->file != NULL && !plot->cli->flags.quiet) {
+            gs_complain("%s, drawn by %s from %s", plot->file, plot->script_file, plot->data_file);
+        }
     } else if (code == GS_EXIT_OK && plot->file == NULL) {
         gs_complain("no gnuplot in PATH: no preview; install it (Debian: gnuplot-nox), or give -o "
                     "FILE.svg to get data and script");

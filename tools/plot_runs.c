@@ -1,6 +1,8 @@
 #include "tools/plot_runs.h"
 
+#include "base/config.h"
 #include "base/json.h"
+#include "strategies/registry.h"
 #include "tools/interrupt.h"
 #include "tools/message.h"
 #include "tools/plot.h"
@@ -166,37 +168,48 @@ static int of_scenario(const gs_cli *cli, gs_plot_runs *runs)
 
 /* ---------------------------------------------------------------- of the database */
 
-/* Name of a run's strategy, with the parameters in which it differs from the other runs of that
- * name. */
-static char *label_of(const gs_stored_run *run, const gs_stored_run *all, uint32_t count)
+/* Whether a parameter has its default; false where this version does not know it. */
+static bool is_default(const gs_strategy *strategy, const void *defaults, const char *name,
+                       const char *text)
 {
+    char value[256];
+    size_t index = strategy == NULL ? 0 : gs_config_find(strategy->config, name);
+    return strategy != NULL && index < strategy->config->field_count &&
+           strcmp(gs_config_value_text(&strategy->config->fields[index], defaults, value,
+                                       sizeof value),
+                  text) == 0;
+}
+
+/* A strategy as a user would write it: its name, and the parameters that are not as by default. */
+static char *label_of(gs_plot_runs *runs, const gs_stored_run *run)
+{
+    const gs_strategy *strategy = gs_strategy_find(run->strategy.name);
+    void *defaults = NULL;
+    if (strategy != NULL) {
+        defaults = take(runs, 1, strategy->config->struct_bytes);
+        gs_config_defaults(strategy->config, defaults);
+    }
     char *label = gs_text("%s", run->strategy.name);
     gs_json_at own = {0};
-    if (gs_json_parse(run->strategy.params_json, strlen(run->strategy.params_json), "parameters",
-                      &own, NULL) != GS_OK) {
+    const char *params = run->strategy.params_json;
+    if (gs_json_parse(params, strlen(params), "parameters", &own, NULL) != GS_OK) {
         return label;
     }
     const char *between = ":";
     for (size_t key = 0; key < gs_json_count(own.value); key++) {
         const char *name = NULL;
         gs_json_at value = gs_json_member(&own, key, &name);
-        char *text = gs_need(gs_json_write(value.value, false));
-        char *member = gs_text("\"%s\":%s", name, text);
-        bool differs = false;
-        for (uint32_t i = 0; i < count; i++) {
-            differs = differs || (strcmp(all[i].strategy.name, run->strategy.name) == 0 &&
-                                  strstr(all[i].strategy.params_json, member) == NULL);
-        }
-        if (differs) {
-            size_t quoted = text[0] == '"' ? 1 : 0;
-            char *longer = gs_text("%s%s%s=%.*s", label, between, name,
-                                   (int)(strlen(text) - 2 * quoted), text + quoted);
+        char *json = gs_need(gs_json_write(value.value, false));
+        size_t quoted = json[0] == '"' ? 1 : 0;
+        char *text = gs_text("%.*s", (int)(strlen(json) - 2 * quoted), json + quoted);
+        if (!is_default(strategy, defaults, name, text)) {
+            char *longer = gs_text("%s%s%s=%s", label, between, name, text);
             free(label);
             label = longer;
             between = ",";
         }
-        free(member);
         free(text);
+        free(json);
     }
     gs_json_free(own.value);
     return label;
@@ -248,7 +261,7 @@ static gs_status read_store(gs_plot_runs *runs, gs_store *store, const char *sel
             (*out_left_out)++;
             continue;
         }
-        char *label = label_of(&all[i], all, count);
+        char *label = label_of(runs, &all[i]);
         gs_status status = add_stored(runs, store, ids[i], &all[i], label, err);
         free(label);
         GS_TRY(status);
