@@ -1,6 +1,7 @@
 /* The timeline of a run, and the trace made of it: both say what the step rows say. */
 #include "base/json.h"
 #include "tests/small_job.h"
+#include "tests/strategies/probes.h"
 #include "tests/support.h"
 #include "traces/export_chrome.h"
 #include "traces/timeline_counters.h"
@@ -367,6 +368,18 @@ Test(timeline, trace_nests_and_adds_up)
     finish();
 }
 
+static void require_held_arrows(const trace *of)
+{
+    for (size_t id = 0; id < of->arrows; id++) {
+        TEST_REQUIRE(of->starts[id] != 0 && of->ends[id] != 0, "arrow %zu has one end", id);
+        TEST_REQUIRE(of->starts[id] != of->ends[id], "arrow %zu leads nowhere", id);
+        TEST_REQUIRE(of->start_ns[id] <= of->end_ns[id], "arrow %zu leads back in time", id);
+        TEST_REQUIRE(is_in_a_slice(of, of->starts[id] - 1, of->start_ns[id]) &&
+                         is_in_a_slice(of, of->ends[id] - 1, of->end_ns[id]),
+                     "arrow %zu hangs in the air", id);
+    }
+}
+
 /* An arrow for every op of every rank (from the part that ended it), and some for waits. */
 Test(timeline, arrows_start_and_end_in_slices)
 {
@@ -376,14 +389,7 @@ Test(timeline, arrows_start_and_end_in_slices)
     trace got;
     read_trace(text, &got);
     cr_expect_gt(got.arrows, STEPS * RANKS * 4);
-    for (size_t id = 0; id < got.arrows; id++) {
-        TEST_REQUIRE(got.starts[id] != 0 && got.ends[id] != 0, "arrow %zu has one end", id);
-        TEST_REQUIRE(got.starts[id] != got.ends[id], "arrow %zu leads nowhere", id);
-        TEST_REQUIRE(got.start_ns[id] <= got.end_ns[id], "arrow %zu leads back in time", id);
-        TEST_REQUIRE(is_in_a_slice(&got, got.starts[id] - 1, got.start_ns[id]) &&
-                         is_in_a_slice(&got, got.ends[id] - 1, got.end_ns[id]),
-                     "arrow %zu hangs in the air", id);
-    }
+    require_held_arrows(&got);
     cr_expect_not_null(strstr(text, "\"late member\""));
     free_trace(&got);
     free(text);
@@ -402,5 +408,33 @@ Test(timeline, same_seed_gives_the_same_bytes)
     cr_expect_not_null(strstr(first, "\"scenario\":\"a \\\"job\\\"\""));
     free(first);
     free(second);
+    finish();
+}
+
+/* Messages of several senders overlap at a server: each has a track of its own there. */
+Test(timeline, messages_from_one_to_another_nest_too)
+{
+    small_job_config config = uneven();
+    config.servers = 1;
+    small_job_init(&job, &config, NULL);
+    small_job_use(&job, &probe_asp);
+    timeline = gs_timeline_create(0, STEPS - 1);
+    record = gs_record_create(RANKS, true);
+    gs_sim_result result = small_job_run(&(gs_sim_config){.scenario = &job.scenario,
+                                                          .strategy = &job.choice,
+                                                          .seed = 3,
+                                                          .record = record,
+                                                          .timeline = timeline});
+    cr_assert_eq(result.status, GS_OK, "%s", result.error.text);
+    char *text = exported();
+    trace got;
+    read_trace(text, &got);
+    require_nesting(&got);
+    require_held_arrows(&got);
+    cr_expect_eq((int64_t)got.arrows, timeline->message_count);
+    cr_expect_not_null(strstr(text, "\"server 0 comm 2\""));
+    cr_expect_not_null(strstr(text, "\"receive from server 0\""));
+    free_trace(&got);
+    free(text);
     finish();
 }
