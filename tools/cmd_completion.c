@@ -77,7 +77,8 @@ static void put_bash_verbs(FILE *out)
         } else if (i == GS_VERB_sim || i == GS_VERB_check) {
             fputs("$(_gradsync_names scenarios)", out);
         } else if (i == GS_VERB_show) {
-            fputs("@last $(for k in strategies collectives models formats scenarios metrics; do "
+            fputs("@last $(for k in strategies collectives models formats scenarios profiles "
+                  "metrics; do "
                   "_gradsync_names $k; done)",
                   out);
         } else {
@@ -174,7 +175,8 @@ static void put_zsh(FILE *out)
         } else if (i == GS_VERB_sim || i == GS_VERB_check) {
             fputs("_gradsync_names scenarios; _files", out);
         } else if (i == GS_VERB_show) {
-            fputs("for k in strategies collectives models; do _gradsync_names $k; done", out);
+            fputs("for k in strategies collectives models profiles; do _gradsync_names $k; done",
+                  out);
         } else {
             fputs(":", out);
         }

@@ -62,13 +62,14 @@ static void list_formats(gs_page *page)
     }
 }
 
-static void list_scenarios(gs_page *page)
+/* What can be named without a path, in one of two folders. */
+static void list_named(gs_page *page, size_t list(gs_arena *arena, const gs_named_scenario **out))
 {
     static const char *const names[] = {"name", "summary", NULL};
     gs_arena arena;
     gs_arena_init(&arena);
     const gs_named_scenario *items = NULL;
-    size_t count = gs_scenario_list(&arena, &items);
+    size_t count = list(&arena, &items);
     add_columns(page, names);
     for (size_t i = 0; i < count; i++) {
         gs_table_add(&page->table, items[i].name, NULL);
@@ -109,7 +110,9 @@ static void fill(gs_page *page, const char *kind)
     } else if (strcmp(kind, "formats") == 0) {
         list_formats(page);
     } else if (strcmp(kind, "scenarios") == 0) {
-        list_scenarios(page);
+        list_named(page, gs_scenario_list);
+    } else if (strcmp(kind, "profiles") == 0) {
+        list_named(page, gs_profile_list);
     } else if (strcmp(kind, "metrics") == 0) {
         list_metrics(page);
     } else if (strcmp(kind, "codecs") == 0) {
@@ -127,7 +130,7 @@ int gs_cmd_list(const gs_cli *cli)
 {
     if (cli->word_count != 1) {
         gs_complain("list: what? allowed is one of strategies, codecs, collectives, models, "
-                    "formats, scenarios, metrics, transports, devices");
+                    "formats, scenarios, profiles, metrics, transports, devices");
         return GS_EXIT_USAGE;
     }
     gs_page page;

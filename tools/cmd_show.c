@@ -65,7 +65,25 @@ static const char *nearest(const char *name, gs_arena *arena)
     for (size_t i = 0; i < scenario_count && count < NAMES_MAX; i++) {
         names[count++] = scenarios[i].name;
     }
+    const gs_named_scenario *profiles = NULL;
+    size_t profile_count = gs_profile_list(arena, &profiles);
+    for (size_t i = 0; i < profile_count && count < NAMES_MAX; i++) {
+        names[count++] = profiles[i].name;
+    }
     return gs_nearest_name(name, names, count);
+}
+
+/* The bundled profile of that name, or NULL. */
+static const gs_named_scenario *find_profile(const char *name, gs_arena *arena)
+{
+    const gs_named_scenario *profiles = NULL;
+    size_t count = gs_profile_list(arena, &profiles);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(profiles[i].name, name) == 0) {
+            return &profiles[i];
+        }
+    }
+    return NULL;
 }
 
 static bool is_scenario(const char *name, gs_arena *arena)
@@ -116,6 +134,10 @@ static int fill(gs_page *page, const gs_cli *cli, gs_arena *arena)
     }
     if (is_scenario(name, arena)) {
         return gs_show_scenario(page, cli);
+    }
+    const gs_named_scenario *profile = find_profile(name, arena);
+    if (profile != NULL) {
+        return gs_show_profile(page, profile, arena);
     }
     return show_run(page, cli, arena);
 }

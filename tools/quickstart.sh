@@ -7,7 +7,7 @@ cd "$(dirname -- "$0")/.."
 . tools/packages.sh
 packages_install build
 cmake --preset release -DGS_TESTS=OFF
-cmake --build --preset release --target gradsync
+cmake --build --preset release
 echo
 echo "$ build/release/gradsync sim demo-ethernet"
 exec build/release/gradsync sim demo-ethernet

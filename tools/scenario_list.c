@@ -12,11 +12,12 @@ enum { SCENARIOS_MAX = 4096 };
 
 typedef struct gathering {
     gs_arena *arena;
+    const char *summary_key;
     gs_named_scenario *items;
     size_t count;
 } gathering;
 
-static const char *summary_of(const char *file, gs_arena *arena)
+static const char *summary_of(const char *file, const char *key, gs_arena *arena)
 {
     gs_json_at document;
     gs_json_at comment;
@@ -24,8 +25,7 @@ static const char *summary_of(const char *file, gs_arena *arena)
     if (gs_json_read(file, &document, NULL) != GS_OK) {
         return "cannot be read; see gradsync check";
     }
-    if (gs_json_find(&document, "$comment", &comment) &&
-        gs_json_text(&comment, &text, NULL) != GS_OK) {
+    if (gs_json_find(&document, key, &comment) && gs_json_text(&comment, &text, NULL) != GS_OK) {
         text = "";
     }
     text = gs_need(gs_arena_text(arena, text));
@@ -49,7 +49,7 @@ static void add(gathering *all, const char *folder, const char *entry)
     char *file = gs_text("%s/%s", folder, entry);
     all->items[all->count++] = (gs_named_scenario){
         .name = name,
-        .summary = summary_of(file, all->arena),
+        .summary = summary_of(file, all->summary_key, all->arena),
         .file = gs_need(gs_arena_text(all->arena, file)),
     };
     free(file);
@@ -75,15 +75,27 @@ static int by_name(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
+static size_t gather(gathering *all, const char *user_folder, const char *bundled_folder,
+                     const gs_named_scenario **out)
+{
+    all->items = gs_need(GS_TAKE(all->arena, gs_named_scenario, SCENARIOS_MAX));
+    add_folder(all, user_folder);
+    char *bundled = gs_text("%s/traces/%s", gs_places_data(), bundled_folder);
+    add_folder(all, bundled);
+    free(bundled);
+    qsort(all->items, all->count, sizeof *all->items, by_name);
+    *out = all->items;
+    return all->count;
+}
+
 size_t gs_scenario_list(gs_arena *arena, const gs_named_scenario **out)
 {
-    gathering all = {.arena = arena};
-    all.items = gs_need(GS_TAKE(arena, gs_named_scenario, SCENARIOS_MAX));
-    add_folder(&all, gs_places_scenarios());
-    char *bundled = gs_text("%s/traces/scenarios", gs_places_data());
-    add_folder(&all, bundled);
-    free(bundled);
-    qsort(all.items, all.count, sizeof *all.items, by_name);
-    *out = all.items;
-    return all.count;
+    gathering all = {.arena = arena, .summary_key = "$comment"};
+    return gather(&all, gs_places_scenarios(), "scenarios", out);
+}
+
+size_t gs_profile_list(gs_arena *arena, const gs_named_scenario **out)
+{
+    gathering all = {.arena = arena, .summary_key = "source"};
+    return gather(&all, "", "profiles", out);
 }

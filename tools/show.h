@@ -5,6 +5,7 @@
 #include "models/model.h"
 #include "strategies/registry.h"
 #include "tools/page.h"
+#include "tools/scenario_list.h"
 #include "traces/importers/importer.h"
 
 /* A table of parameters: name, default, what is allowed, help. */
@@ -14,6 +15,8 @@ int gs_show_strategy(gs_page *page, const gs_cli *cli, const gs_strategy *strate
 /* Words after the name: ranks, bytes, bandwidth, latency. */
 int gs_show_collective(gs_page *page, const gs_cli *cli, const gs_collective *collective);
 int gs_show_scenario(gs_page *page, const gs_cli *cli);
+/* A bundled profile; reads its file into the arena. */
+int gs_show_profile(gs_page *page, const gs_named_scenario *profile, gs_arena *arena);
 /* A stored run by selector. */
 int gs_show_run(gs_page *page, const gs_cli *cli);
 

@@ -8,7 +8,7 @@
 
 #include "base/nearest.h"
 
-enum { NAMES_MAX = 256 };
+enum { NAMES_MAX = 256, LIST_BYTES = 200 };
 
 static const char SCENARIO_FOLDER[] = "traces/scenarios";
 
@@ -65,6 +65,36 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Says what may have been meant: a file beside, the nearest name, or what there is. */
+static gs_status fail_bundled(const char *what, const char *name, const char *const *names,
+                              size_t count, gs_arena *arena, gs_error *err)
+{
+    char list[LIST_BYTES] = "";
+    const char *near = gs_nearest_name(name, names, count);
+    const char *beside = join(arena, ".", name, ".json");
+    if (beside != NULL && is_file(beside)) {
+        return gs_fail(err, GS_ENOTFOUND, "no bundled %s \"%.60s\"; did you mean the file %s?",
+                       what, name, beside + 2);
+    }
+    if (near != NULL) {
+        return gs_fail(err, GS_ENOTFOUND,
+                       "no bundled %s \"%.60s\"; did you mean \"%s\"? (a file is written with an "
+                       "ending or a /)",
+                       what, name, near);
+    }
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < sizeof list; i++) {
+        bool twice = i > 0 && strcmp(names[i], names[i - 1]) == 0;
+        used += twice ? 0
+                      : (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                         i == 0 ? "" : ", ", names[i]);
+    }
+    return gs_fail(
+        err, GS_ENOTFOUND,
+        "no bundled %s \"%.60s\"; bundled %s %s (a file is written with an ending or a /)", what,
+        name, count == 1 ? "is" : "are", count == 0 ? "none" : list);
+}
+
 /* folders [2]; the second may be NULL. */
 static gs_status find_bundled(const char *what, const char *const folders[2], const char *name,
                               gs_arena *arena, const char **out, gs_error *err)
@@ -84,11 +114,7 @@ static gs_status find_bundled(const char *what, const char *const folders[2], co
     }
     /* The order of a folder is the file system's; the suggestion must not depend on it. */
     qsort(names, count, sizeof names[0], compare_names);
-    const char *near = gs_nearest_name(name, names, count);
-    return gs_fail(err, GS_ENOTFOUND,
-                   "no bundled %s \"%.60s\"%s%s%s (a file is written with an ending or a /)", what,
-                   name, near == NULL ? "" : "; did you mean \"", near == NULL ? "" : near,
-                   near == NULL ? "" : "\"?");
+    return fail_bundled(what, name, names, count, arena, err);
 }
 
 gs_status gs_scenario_bundled(const gs_scenario_options *options, const char *what,
