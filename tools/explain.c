@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 enum {
-    PROBE_STEPS = 3,
+    EDGE_STEPS = 2, /* the first and the last, which are not measured */
+    PROBE_STEPS = 1 + EDGE_STEPS,
     VARIANTS_MAX = 3 + 2 * GS_CAUSES_MAX + GS_CHANGES_MAX + GS_SCALES_MAX,
     SCALE_TIMES = 4 /* today's ranks */
 };
@@ -89,7 +90,7 @@ static void plan_scales(plan *all, gs_explain *out, double events_per_step)
     bool had_today = false;
     for (uint64_t ranks = 1; ranks <= (uint64_t)SCALE_TIMES * today; ranks *= 2) {
         double growth = (double)ranks / today;
-        double events = events_per_step * growth * growth * (GS_EXPLAIN_STEPS_MIN + 1);
+        double events = events_per_step * growth * growth * (GS_EXPLAIN_STEPS_MIN + EDGE_STEPS);
         if (!had_today && ranks > today) {
             plan_scale(all, out, today);
             had_today = true;
@@ -315,8 +316,8 @@ void gs_explain_make(const gs_explain_config *config, gs_explain *out)
     plan_changes(all, out);
     plan_scales(all, out, probe.events_per_step);
     choose_steps(all, out, probe.events_per_step);
-    set_steps(all, out->steps + 1, &out->arena);
-    gs_variant_set_steps(out->base, out->steps + 1);
+    set_steps(all, out->steps + EDGE_STEPS, &out->arena);
+    gs_variant_set_steps(out->base, out->steps + EDGE_STEPS);
     run(all, config, out);
     out->actual = all->measures[ACTUAL];
     out->ideal = all->measures[IDEAL];

@@ -49,7 +49,7 @@ typedef struct gs_explain {
     gs_arena arena;
     gs_scenario *base; /* as it was simulated */
     uint32_t seeds;
-    int64_t steps; /* measured in a run, after the first one */
+    int64_t steps; /* measured in a run: without its first and last */
     uint64_t runs; /* simulations made */
     gs_measure actual, ideal, communication;
     gs_explain_cause causes[GS_CAUSES_MAX]; /* those that the scenario has */

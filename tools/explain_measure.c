@@ -14,12 +14,12 @@ static sums mean_step(const gs_record *record)
     sums all = {0};
     int64_t steps = gs_record_mean_count(record);
     double mean = 0.0;
-    for (int64_t i = 1; i < steps; i++) {
-        mean += gs_record_mean_ns(record, i) / (double)(steps - 1);
+    for (int64_t i = 1; i < steps - 1; i++) {
+        mean += gs_record_mean_ns(record, i) / (double)(steps - 2);
     }
     for (int64_t i = 0; i < gs_record_step_count(record); i++) {
         gs_step_row row = gs_record_step_at(record, i);
-        if (row.step > 0) {
+        if (row.step > 0 && row.step < steps - 1) {
             all.step += (double)row.duration_ns;
             all.compute += (double)row.compute_ns;
             all.exposed += (double)row.exposed_comm_ns;
@@ -31,7 +31,7 @@ static sums mean_step(const gs_record *record)
         }
     }
     double share = all.step > 0.0 ? mean / all.step : 0.0;
-    double rank_steps = (double)(steps - 1) * gs_record_rank_count(record);
+    double rank_steps = (double)(steps - 2) * gs_record_rank_count(record);
     return (sums){.step = mean,
                   .compute = all.compute * share,
                   .exposed = all.exposed * share,
@@ -74,7 +74,7 @@ void gs_measure_make(const gs_outcome *outcomes, uint32_t seeds, gs_arena *arena
     for (uint32_t seed = 0; seed < seeds; seed++) {
         const gs_outcome *outcome = &outcomes[seed];
         bool good = outcome->started && outcome->status == GS_RUN_OK &&
-                    gs_record_mean_count(outcome->record) > 1;
+                    gs_record_mean_count(outcome->record) > 2;
         if (good) {
             add(out, outcome, seed);
         } else if (out->error == NULL) {

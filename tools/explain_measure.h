@@ -5,8 +5,9 @@
 #include "tools/run_one.h"
 #include "tools/sim_stats.h"
 
-/* Means over seeds, per rank and step. The first step is left out: its buckets are those before
- * DDP has seen the order of gradients. NAN: nothing was measured. */
+/* Means over seeds, per rank and step. The first step is left out, since its buckets are those
+ * before DDP has seen the order of gradients; and the last, which ends with its optimizer where
+ * others end before it. NAN: nothing was measured. */
 typedef struct gs_measure {
     uint32_t seeds;
     double *step_ns;   /* [seeds] */

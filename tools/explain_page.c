@@ -224,7 +224,8 @@ void gs_explain_print(const gs_explain *explain, const gs_cli *cli, const char *
 {
     const char *end = cli->flags.markdown ? "\n\n" : "\n";
     fprintf(out, "%s%s", headline, end);
-    fprintf(out, "%s, %lld steps a seed after the first; %llu simulations without numbers%s",
+    fprintf(out,
+            "%s, %lld steps a seed, without its first and last; %llu simulations without numbers%s",
             explain->base->strategies[0].label, (long long)explain->steps,
             (unsigned long long)explain->runs, end);
     print_owned(gs_explain_step_text(explain), end, out);

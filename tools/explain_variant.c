@@ -366,7 +366,7 @@ static const gs_cause causes[] = {
     {"intra_bandwidth", "intra bandwidth",    "bytes inside a node took no time",                GS_LIMIT_INTRA,    remove_intra},
     {"latency",         "latency",            "messages took the time of their bytes only",      GS_LIMIT_LATENCY,  remove_latency},
     {"network_noise",   "network noise",      "latency and bandwidth never varied",                GS_LIMIT_NOISE,    remove_network_noise},
-    {"late_gradients",  "incomplete overlap", "all gradients were there when backward begins",    GS_LIMIT_OVERLAP,  remove_lateness},
+    {"late_gradients",  "incomplete overlap", "nothing sent had to wait for backward",    GS_LIMIT_OVERLAP,  remove_lateness},
     {"blocking_ops",    "blocking ops",       "the workload's own collectives took no time",     GS_LIMIT_BLOCKING, remove_blocking},
     {"overhead",        "overhead",           "vector operations took no time",                  GS_LIMIT_OVERHEAD, remove_overhead},
 };

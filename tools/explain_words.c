@@ -303,7 +303,7 @@ void gs_explain_remarks(const gs_explain *explain, sayer *say, void *context)
     }
     if (varies_slowly(base)) {
         char seen[GS_UNIT_TEXT_BYTES];
-        gs_explain_time(explain->actual.mean_ns * (double)(explain->steps + 1), seen);
+        gs_explain_time(explain->actual.mean_ns * (double)explain->steps, seen);
         sayf(say, context,
              "Some noise changes slowly: %s of simulated time a seed may not show all of it.",
              seen);
