@@ -9,9 +9,13 @@
 #include <gsl/gsl_cdf.h>
 
 /* Levels tried for the late state of stretches, in standard deviations of noise. */
-static const double LEVELS[] = {0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0};
-/* Share of the highest scores of all ranks within which single late steps are counted. */
+static const double LEVELS[] = {0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0};
+/* Share of the highest scores of a rank like the others, within which single late steps count. */
 static const double TAILS[] = {0.01, 0.02, 0.05};
+/* Two hiccups with a step or two between them make no stretch. */
+enum { STRETCH_STEPS_MIN = 4 };
+/* Scores count up to here towards a period: two hiccups a period apart must not make one. */
+static const double PERIODIC_MAX = 3.0;
 enum { LEVEL_COUNT = sizeof LEVELS / sizeof *LEVELS, TAIL_COUNT = sizeof TAILS / sizeof *TAILS };
 
 typedef struct fitter {
@@ -108,18 +112,26 @@ static double best_stretches(fitter *in, double level, double entry)
 static void try_stretches(fitter *in)
 {
     double steps = (double)in->present;
-    double first = cost_of(in->terms, 2.0 * steps);
-    double further = log(steps) + 3.0;
+    double highest = 0.0;
+    for (uint32_t i = 0; i < in->count; i++) {
+        highest = in->scores[i] > highest ? in->scores[i] : highest;
+    }
+    /* No lone step, of whatever size, pays for a stretch: a hiccup is no pattern. */
+    double lone = 1.0 + gain_of(in->terms, highest, 1.0);
+    double further = fmax(log(steps) + 3.0, lone);
+    double first = fmax(cost_of(in->terms, 2.0 * steps), lone);
     for (int l = 0; l < LEVEL_COUNT; l++) {
         double excess = best_stretches(in, LEVELS[l], further) - (first - further);
         gs_slow_fit fit = {.excess = excess};
         bool was_on = false;
+        uint32_t late = 0;
         for (uint32_t i = 0; i < in->count; i++) {
+            late += in->trial[i];
             fit.stretches += in->trial[i] != 0 && !was_on ? 1 : 0;
             was_on = in->trial[i] != 0;
         }
         fit.pattern = fit.stretches > 1 ? GS_SLOW_BURSTS : was_on ? GS_SLOW_SINCE : GS_SLOW_ONCE;
-        if (fit.stretches > 0) {
+        if (late >= STRETCH_STEPS_MIN) {
             offer(in, fit);
         }
     }
@@ -132,7 +144,7 @@ static void fold(fitter *in, uint32_t period, double *out_gain, uint32_t best[3]
     memset(in->folded_count, 0, period * sizeof *in->folded_count);
     for (uint32_t i = 0, phase = 0; i < in->count; i++) {
         if (!isnan(in->scores[i])) {
-            in->folded[phase] += in->scores[i];
+            in->folded[phase] += fmin(in->scores[i], PERIODIC_MAX);
             in->folded_count[phase]++;
         }
         phase = phase + 1 == period ? 0 : phase + 1;
@@ -179,7 +191,8 @@ static void try_periods(fitter *in)
     offer(in, (gs_slow_fit){.pattern = GS_SLOW_PERIODIC, .excess = gain - cost, .period = best[0]});
 }
 
-/* Single late steps: more of this rank's scores are among the highest of all than chance gives. */
+/* Single late steps: more of this rank's scores are high than chance gives. How often they are by
+ * chance is known only as well as the noise's tail is, hence the ten-fold cost. */
 static void try_singles(fitter *in)
 {
     for (int t = 0; t < TAIL_COUNT; t++) {
@@ -195,7 +208,7 @@ static void try_singles(fitter *in)
         double chance = gsl_cdf_binomial_Q(found - 1, TAILS[t], in->present);
         double gain = -log(chance > 0.0 ? chance : 1e-300) / in->terms->inflation;
         offer(in, (gs_slow_fit){.pattern = GS_SLOW_BURSTS,
-                                .excess = gain - cost_of(in->terms, TAIL_COUNT)});
+                                .excess = gain - cost_of(in->terms, 10.0 * TAIL_COUNT)});
     }
 }
 

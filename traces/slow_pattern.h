@@ -47,7 +47,7 @@ typedef struct gs_slow_fit {
 
 /* The chance that one kind of pattern blames any rank of a set in which none is slow; an upper
  * bound, as overlapping patterns are counted as if each were a try of its own. */
-#define GS_SLOW_FALSE_ALARM 0.01
+#define GS_SLOW_FALSE_ALARM 0.003
 
 /* scores [count]; NAN: the step is missing. is_on [count]: out, 1 in the steps of the pattern.
  * Errors: GS_ENOMEM. Cost O(count + period^3). */

@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <gsl/gsl_cdf.h>
-#include <gsl/gsl_randist.h>
-
 /* A part that makes up this share of the delay is its cause. */
 static const double CAUSE_RATIO = 0.6;
 /* Deviations beyond which a mean is not what it should be: 1 in 100, one-sided. */
@@ -330,11 +327,14 @@ static void sum_up_steps(judge *in)
     out->step_p50 = gs_slow_median(in->pile, count);
 }
 
-/* Highest mean score that one rank of n can have: all others are below it in every step. */
-static double highest_mean(uint32_t rank_count)
+/* How many steps it takes to name a rank that is far behind in each. */
+static uint32_t least_steps(const gs_slow_terms *terms)
 {
-    double top = 1.0 / rank_count;
-    return gsl_ran_ugaussian_pdf(gsl_cdf_ugaussian_Qinv(top)) / top;
+    uint32_t count = GS_SLOW_STEPS_MIN;
+    while (gs_slow_highest_score(count) < gs_slow_least_mean(count, terms)) {
+        count++;
+    }
+    return count;
 }
 
 /* How much step times vary from step to step, as a standard deviation. */
@@ -368,10 +368,8 @@ static void answer(judge *in)
     gs_slow_report *out = in->report;
     const gs_slow_series *own = &in->series[GS_STEP_TIME];
     gs_slow_terms terms = terms_of(in, GS_STEP_TIME);
-    double once = gs_slow_least_mean(1, &terms);
-    double highest = highest_mean(out->rank_count > 1 ? out->rank_count : 2);
     double usual = out->step_count == 0 ? 0.0 : (double)median_others(in, GS_STEP_TIME, 0, NULL);
-    out->least_steps = (uint32_t)ceil(once * once / (highest * highest));
+    out->least_steps = least_steps(&terms);
     out->noise_ratio = usual > 0.0 ? own->spread / usual : 0.0;
     bool equalised = out->basis == GS_SLOW_BY_TIME && out->noise_ratio < EQUAL_RATIO &&
                      own->spread < VARIES_RATIO * variation_of_steps(in);
@@ -379,6 +377,8 @@ static void answer(judge *in)
         out->answer = GS_SLOW_NAMED;
     } else if (out->rank_count < 2) {
         out->answer = GS_SLOW_ONE_RANK;
+    } else if (out->step_count == 0) {
+        out->answer = GS_SLOW_NO_COMMON;
     } else if (equalised) {
         out->answer = GS_SLOW_EQUALISED;
     } else if (is_all_equal(own)) {
@@ -426,7 +426,7 @@ static gs_status judge_ranks(judge *in, gs_error *err)
         gs_step_part part = GS_STEP_PARTS;
         sum_up_rank(in, r);
         GS_TRY(find_part(in, r, &part, err));
-        if (part != GS_STEP_PARTS && out->rank_count > 1) {
+        if (part != GS_STEP_PARTS && out->step_count >= GS_SLOW_STEPS_MIN) {
             describe(in, r, part);
             out->named[out->named_count++] = r;
         }

@@ -2,15 +2,15 @@
  *
  * A rank is judged by its own time in a step, which is the step without the wait for others: in a
  * synchronous job all ranks have equal steps, and the slow one is the one that does not wait. Its
- * lateness in a step is its own time minus the median of all other ranks'. Latenesses of all ranks
- * and steps are ranked together and become normal scores, so that whatever is common to the ranks
- * (heavy tails, skew, steps of unequal length) blames nobody; slow_pattern.h then asks each rank's
- * scores for a pattern. Besides the own time each recorded part (compute, input, wire) is judged by
- * itself: a small delay drowns in the noise of the others.
+ * lateness in a step is its own time minus the median of all other ranks'. A score says how unusual
+ * a lateness is by the noise that ranks have in common, whatever that looks like (heavy tails,
+ * skew, memory from step to step); slow_pattern.h then asks each rank's scores for a pattern.
+ * Besides the own time each recorded part (compute, input, wire) is judged by itself: a small delay
+ * drowns in the noise of the others.
  *
- * A rank is named if a pattern stands out (at most about GS_SLOW_FALSE_ALARM of sets in which
- * nobody is slow give one), if the delay is at least GS_SLOW_PART_RATIO of the part and
- * GS_SLOW_STEP_RATIO of the step, and if its own time as a whole does not contradict it. Pure. */
+ * A rank is named if a pattern stands out (slow_pattern.h bounds how often that happens where
+ * nobody is slow), if the delay is at least GS_SLOW_PART_RATIO of the part and GS_SLOW_STEP_RATIO
+ * of the step, and if its own time as a whole does not contradict it. Pure. */
 #ifndef GS_TRACES_SLOW_RANK_H
 #define GS_TRACES_SLOW_RANK_H
 
@@ -20,6 +20,8 @@
 
 #define GS_SLOW_PART_RATIO 0.02
 #define GS_SLOW_STEP_RATIO 0.005
+/* Fewer steps say too little about noise. */
+enum { GS_SLOW_STEPS_MIN = 8 };
 
 typedef enum gs_slow_basis {
     GS_SLOW_BY_WORK,  /* time less wait */
@@ -65,6 +67,7 @@ typedef enum gs_slow_answer {
     GS_SLOW_NAMED,
     GS_SLOW_NOBODY,
     GS_SLOW_ONE_RANK,
+    GS_SLOW_NO_COMMON, /* no step is on two ranks */
     GS_SLOW_FEW_STEPS, /* not even a rank that is last in every step would stand out */
     GS_SLOW_ALL_EQUAL, /* no rank ever differs from another */
     GS_SLOW_EQUALISED  /* steps vary, and on all ranks alike: a collective makes them equal */

@@ -8,6 +8,10 @@
 /* A median absolute deviation times this is the standard deviation of a normal law. */
 static const double MAD_TO_SIGMA = 1.4826;
 
+/* How far a score may lie beyond that of the noise's end. One lone step of any size must not make a
+ * pattern, a few in a row must. */
+static const double BEYOND = 2.0;
+
 /* A value and whose it is, to be sorted by value. */
 typedef struct ranked {
     int64_t value;
@@ -93,28 +97,115 @@ static void compare_step(gs_slow_series *out, uint32_t step, ranked *row)
     }
 }
 
-/* Normal scores of all latenesses together; equal ones share the score of their middle. */
-static void score(gs_slow_series *out, ranked *all)
+/* One rank's latenesses about their median, ascending; their count. */
+static size_t centred(const gs_slow_series *series, uint32_t rank, int64_t *out)
 {
-    size_t cells = (size_t)out->rank_count * out->step_count;
+    const int64_t *late = &series->late[(size_t)rank * series->step_count];
     size_t count = 0;
-    for (size_t i = 0; i < cells; i++) {
-        out->scores[i] = (double)NAN;
-        if (out->late[i] != GS_SLOW_NO_VALUE) {
-            all[count++] = (ranked){out->late[i], i};
+    for (uint32_t s = 0; s < series->step_count; s++) {
+        if (late[s] != GS_SLOW_NO_VALUE) {
+            out[count++] = late[s];
         }
     }
-    qsort(all, count, sizeof *all, by_value);
-    for (size_t first = 0; first < count;) {
-        size_t end = first + 1;
-        while (end < count && all[end].value == all[first].value) {
-            end++;
+    int64_t middle = gs_slow_median(out, count);
+    for (size_t i = 0; i < count; i++) {
+        out[i] -= middle;
+    }
+    return count;
+}
+
+/* Where a share of sorted values [count] ends, between two of them. */
+static double quantile(const int64_t *sorted, size_t count, double share)
+{
+    double at = share * (double)count - 0.5;
+    if (at <= 0.0) {
+        return (double)sorted[0];
+    }
+    size_t below = (size_t)at;
+    if (below + 1 >= count) {
+        return (double)sorted[count - 1];
+    }
+    double part = at - (double)below;
+    return (1.0 - part) * (double)sorted[below] + part * (double)sorted[below + 1];
+}
+
+/* The common noise: at each quantile the median over ranks of their centred latenesses, so that
+ * slow ranks, as long as they are the lesser half, do not hide each other. noise [step_count]; rows
+ * [rank_count * step_count]; column [rank_count]. */
+static void find_noise(const gs_slow_series *series, double *noise, int64_t *rows, double *column)
+{
+    uint32_t steps = series->step_count;
+    for (uint32_t k = 0; k < steps; k++) {
+        noise[k] = 0.0;
+    }
+    for (uint32_t k = 0; k < steps; k++) {
+        uint32_t ranks = 0;
+        for (uint32_t r = 0; r < series->rank_count; r++) {
+            int64_t *row = &rows[(size_t)r * (steps + 1)];
+            size_t count = k == 0 ? centred(series, r, row + 1) : (size_t)row[0];
+            row[0] = (int64_t)count;
+            if (count > 0) {
+                column[ranks++] = quantile(row + 1, count, (k + 0.5) / steps);
+            }
         }
-        double middle = ((double)first + (double)end) / 2.0 / (double)count;
-        double shared = gsl_cdf_ugaussian_Pinv(middle);
-        for (; first < end; first++) {
-            out->scores[all[first].index] = shared;
+        if (ranks > 0) {
+            qsort(column, ranks, sizeof *column, by_real);
+            noise[k] = (column[(ranks - 1) / 2] + column[ranks / 2]) / 2.0;
         }
+    }
+}
+
+/* Index of the first of sorted values [count] that is above (or_equal: or equal to) value. */
+static uint32_t first_above(const double *sorted, uint32_t count, double value, bool or_equal)
+{
+    uint32_t low = 0;
+    uint32_t high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (sorted[middle] < value || (!or_equal && sorted[middle] == value)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+double gs_slow_highest_score(uint32_t step_count)
+{
+    return BEYOND * gsl_cdf_ugaussian_Pinv(1.0 - 0.5 / (step_count > 1 ? step_count : 2));
+}
+
+/* Beyond the noise's own ends a score grows with the value, up to BEYOND times the end's. */
+static double score_beyond(double value, double end, uint32_t count)
+{
+    double ratio = end * value > 0.0 ? value / end : BEYOND;
+    double score = gs_slow_highest_score(count) / BEYOND * (ratio < BEYOND ? ratio : BEYOND);
+    return value > end ? score : -score;
+}
+
+static double score_of(const double *noise, uint32_t count, double value)
+{
+    uint32_t first = first_above(noise, count, value, true);
+    uint32_t end = first_above(noise, count, value, false);
+    double at = (first + end) / 2.0; /* the middle of equal ones */
+    if (first == end) {
+        if (first == 0 || first == count) {
+            return score_beyond(value, noise[first == 0 ? 0 : count - 1], count);
+        }
+        double gap = noise[first] - noise[first - 1];
+        at = first - 0.5 + (value - noise[first - 1]) / gap;
+    }
+    return gsl_cdf_ugaussian_Pinv(at / count);
+}
+
+static void score(gs_slow_series *out, double *noise, int64_t *rows, double *column)
+{
+    find_noise(out, noise, rows, column);
+    for (size_t i = 0; i < (size_t)out->rank_count * out->step_count; i++) {
+        out->scores[i] = out->late[i] == GS_SLOW_NO_VALUE
+                             ? (double)NAN
+                             : score_of(noise, out->step_count, (double)out->late[i]);
     }
 }
 
@@ -172,26 +263,17 @@ static double common_memory(const gs_slow_series *series, double *each)
     return middle > 1.0 ? middle : 1.0;
 }
 
-/* scratch [2 * cells]. */
-static double spread_of(const gs_slow_series *series, int64_t *scratch)
+/* rows [cells + rank_count], of find_noise. */
+static double spread_of(const gs_slow_series *series, int64_t *rows)
 {
-    size_t cells = (size_t)series->rank_count * series->step_count;
-    int64_t *away = scratch + cells;
     size_t count = 0;
     for (uint32_t r = 0; r < series->rank_count; r++) {
-        const int64_t *late = &series->late[(size_t)r * series->step_count];
-        size_t present = 0;
-        for (uint32_t s = 0; s < series->step_count; s++) {
-            if (late[s] != GS_SLOW_NO_VALUE) {
-                scratch[present++] = late[s];
-            }
-        }
-        int64_t middle = gs_slow_median(scratch, present);
-        for (size_t i = 0; i < present; i++) {
-            away[count++] = llabs(scratch[i] - middle);
-        }
+        count += centred(series, r, &rows[count]);
     }
-    return MAD_TO_SIGMA * (double)gs_slow_median(away, count);
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = llabs(rows[i]);
+    }
+    return MAD_TO_SIGMA * (double)gs_slow_median(rows, count);
 }
 
 gs_status gs_slow_series_make(const gs_step_table *table, gs_slow_basis basis, gs_step_part part,
@@ -202,12 +284,13 @@ gs_status gs_slow_series_make(const gs_step_table *table, gs_slow_basis basis, g
     made.values = GS_TAKE(arena, int64_t, cells);
     made.late = GS_TAKE(arena, int64_t, cells);
     made.scores = GS_TAKE(arena, double, cells);
-    ranked *all = malloc(cells * sizeof *all);
-    int64_t *scratch = malloc(2 * cells * sizeof *scratch);
+    ranked *row = malloc(table->rank_count * sizeof *row);
+    int64_t *rows = malloc((cells + table->rank_count) * sizeof *rows);
+    double *noise = malloc(table->step_count * sizeof *noise);
     double *each = malloc(table->rank_count * sizeof *each);
     gs_status status = GS_OK;
-    if (made.values == NULL || made.late == NULL || made.scores == NULL || all == NULL ||
-        scratch == NULL || each == NULL) {
+    if (made.values == NULL || made.late == NULL || made.scores == NULL || row == NULL ||
+        rows == NULL || noise == NULL || each == NULL) {
         status = gs_fail(err, GS_ENOMEM, "no memory to compare %u ranks", table->rank_count);
     }
     for (size_t i = 0; i < cells && status == GS_OK; i++) {
@@ -220,15 +303,16 @@ gs_status gs_slow_series_make(const gs_step_table *table, gs_slow_basis basis, g
     }
     if (status == GS_OK) {
         for (uint32_t s = 0; s < table->step_count; s++) {
-            compare_step(&made, s, all);
+            compare_step(&made, s, row);
         }
-        score(&made, all);
+        score(&made, noise, rows, each);
         made.inflation = common_memory(&made, each);
-        made.spread = spread_of(&made, scratch);
+        made.spread = spread_of(&made, rows);
         *out = made;
     }
-    free(all);
-    free(scratch);
+    free(row);
+    free(rows);
+    free(noise);
     free(each);
     return status;
 }

@@ -14,7 +14,7 @@ typedef struct gs_slow_series {
     /* [rank * step_count + step]; GS_SLOW_NO_VALUE where there is none. */
     int64_t *values;  /* >= 0 */
     int64_t *late;    /* value less the median of the other ranks' */
-    double *scores;   /* normal score of `late` among all ranks and steps, ties shared; NAN */
+    double *scores;   /* of `late` as a standard normal, by the noise that ranks share; NAN */
     double inflation; /* gs_slow_terms.inflation: from how sums of scores over stretches vary, the
                          median of all ranks; 1 for fewer than 4 ranks, where one is the mirror of
                          the others */
@@ -28,6 +28,9 @@ int64_t gs_slow_own(const gs_step_table *table, gs_slow_basis basis, uint32_t ra
 GS_MUST_USE gs_status gs_slow_series_make(const gs_step_table *table, gs_slow_basis basis,
                                           gs_step_part part, gs_arena *arena, gs_slow_series *out,
                                           gs_error *err);
+
+/* The score of a lateness far beyond all noise. */
+double gs_slow_highest_score(uint32_t step_count);
 
 /* Lower middle of values [count], which are sorted; 0 where there are none. */
 int64_t gs_slow_median(int64_t *values, size_t count);
