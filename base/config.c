@@ -236,6 +236,18 @@ static void store(const gs_field *field, void *out, const field_value *value)
     }
 }
 
+/* "a, b, c"; returns out. */
+static char *join_names(const char *const *names, size_t count, char out[ALLOWED_BYTES])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < count && used < ALLOWED_BYTES; i++) {
+        used += (size_t)snprintf(out + used, ALLOWED_BYTES - used, "%s%s", i == 0 ? "" : ", ",
+                                 names[i]);
+    }
+    return out;
+}
+
 gs_status gs_config_set_text(const gs_field_table *table, void *out, const char *key,
                              const char *text, gs_error *err)
 {
@@ -246,11 +258,12 @@ gs_status gs_config_set_text(const gs_field_table *table, void *out, const char 
         for (size_t i = 0; i < table->field_count; i++) {
             names[i] = table->fields[i].name;
         }
+        char list[ALLOWED_BYTES];
         const char *near = gs_nearest_name(key, names, table->field_count);
-        return near == NULL
-                   ? gs_fail(err, GS_EINVAL, "%s: there is no key \"%.60s\"", table->name, key)
-                   : gs_fail(err, GS_EINVAL, "%s: there is no key \"%.60s\"; did you mean %s?",
-                             table->name, key, near);
+        return gs_fail(err, GS_EINVAL, "%s: there is no key \"%.60s\"; %s%s%sknown are %s",
+                       table->name, key, near == NULL ? "" : "did you mean ",
+                       near == NULL ? "" : near, near == NULL ? "" : "? ",
+                       join_names(names, table->field_count, list));
     }
     field_value value;
     gs_status status = parse_value(&table->fields[index], text, &value, err);
@@ -267,6 +280,14 @@ static gs_status fail_json(const gs_field *field, const gs_json_at *value, gs_er
 {
     char found[64];
     char allowed[ALLOWED_BYTES];
+    const char *text = NULL;
+    double share = 0.0;
+    if (field->kind == GS_FIELD_REAL && gs_json_text(value, &text, NULL) == GS_OK &&
+        strchr(text, '%') != NULL && gs_parse_ratio(text, &share, NULL) == GS_OK) {
+        return gs_json_fail(
+            value, GS_EINVAL, err, "\"%.60s\" is not %s; write %g, or %g for that much more", text,
+            gs_config_allowed_text(field, allowed, sizeof allowed), share, 1.0 + share);
+    }
     return gs_json_fail(value, GS_EINVAL, err, "%s is not %s",
                         gs_json_describe(value->value, found, sizeof found),
                         gs_config_allowed_text(field, allowed, sizeof allowed));
@@ -385,14 +406,9 @@ static gs_status fail_key(const gs_field_table *table, const gs_json_at *object,
         return gs_json_fail(object, GS_EINVAL, err, "unknown key \"%.60s\"; did you mean \"%s\"?",
                             key, near);
     }
-    char list[ALLOWED_BYTES] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < count && used < sizeof list; i++) {
-        int written =
-            snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
-        used += written > 0 ? (size_t)written : 0;
-    }
-    return gs_json_fail(object, GS_EINVAL, err, "unknown key \"%.60s\"; known are %s", key, list);
+    char list[ALLOWED_BYTES];
+    return gs_json_fail(object, GS_EINVAL, err, "unknown key \"%.60s\"; known are %s", key,
+                        join_names(names, count, list));
 }
 
 gs_status gs_config_read(const gs_field_table *table, void *out, const gs_json_at *object,

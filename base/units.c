@@ -52,11 +52,15 @@ static const unit rate_units[] = {
     {"KiB/s", 8 * KI}, {"MiB/s", 8 * MI}, {"GiB/s", 8 * GI}, {NULL, 0}};
 
 static const quantity duration = {"durations", "ns us ms s min h d", {"us", "ms"}, duration_units};
-static const quantity size = {"sizes", "B kB MB GB TB KiB MiB GiB TiB", {"KiB", "MiB"}, byte_units};
+static const quantity size = {"sizes", "B kB MB GB TB KiB MiB GiB TiB", {"B", "MiB"}, byte_units};
 static const quantity rate = {
     "rates", "bit/s kbit/s Mbit/s Gbit/s Tbit/s, bps kbps Mbps Gbps Tbps and "
     "B/s kB/s MB/s GB/s TB/s KiB/s MiB/s GiB/s", {"Gbit/s", "GB/s"}, rate_units};
 /* clang-format on */
+
+/* Both are written for 10^-6 and look alike; in UTF-8. */
+#define MICRO_SIGN "\xc2\xb5"
+#define GREEK_MU   "\xce\xbc"
 
 typedef struct decimal {
     wide mantissa; /* below 10^DIGITS_MAX */
@@ -165,6 +169,16 @@ static gs_status fail_unit(const quantity *kind, const char *text, const char *n
         names[count++] = u->name;
     }
     const char *near = gs_nearest_name(name, names, count);
+    size_t prefix = strspn(name, "kKMGT");
+    if (kind == &rate && prefix <= 1 && strcmp(name + prefix, "b/s") == 0) {
+        /* b is a bit for network people and a byte for the others. */
+        const char *letter = prefix == 0 ? "" : name[0] == 'K' ? "k" : name;
+        return gs_fail(
+            err, GS_EINVAL,
+            "\"%s\" has the unknown unit \"%s\"; write %.*sbit/s, or %.*sB/s if bytes are "
+            "meant",
+            text, name, (int)prefix, letter, (int)prefix, letter);
+    }
     if (near == NULL) {
         return gs_fail(err, GS_EINVAL, "\"%s\" has the unknown unit \"%s\"; %s take %s", text, name,
                        kind->plural, kind->allowed);
@@ -202,7 +216,13 @@ static gs_status parse(const quantity *kind, const char *text, int64_t *out, gs_
                        start, kind->bare[0], digits, start, kind->bare[1]);
     }
     char copy[UNIT_NAME_BYTES];
-    snprintf(copy, sizeof copy, "%.*s", (int)(name_length < 64 ? name_length : 64), name);
+    bool is_micro = strncmp(name, MICRO_SIGN, 2) == 0 || strncmp(name, GREEK_MU, 2) == 0;
+    if (is_micro) {
+        name += 2;
+        name_length -= 2;
+    }
+    snprintf(copy, sizeof copy, "%s%.*s", is_micro ? "u" : "",
+             (int)(name_length < 64 ? name_length : 64), name);
     const unit *u = kind->units;
     while (u->name != NULL && (strcmp(u->name, copy) != 0 || name_length >= sizeof copy)) {
         u++;

@@ -227,7 +227,7 @@ Test(config, json_errors_name_place_value_and_what_is_allowed)
                                   "or one of tensor, model; did you mean tensor?"},
         {"{\"unit\": \"2MiB\"}", "a.json: unit: 2MiB is out of range; allowed is a size such as "
                                  "25MiB, 1B..1MiB or one of tensor, model"},
-        {"{\"unit\": 5}", "a.json: unit: \"5\" has no unit; write 5KiB or 5MiB"},
+        {"{\"unit\": 5}", "a.json: unit: \"5\" has no unit; write 5B or 5MiB"},
         {"{\"unit\": \"-5B\"}", "a.json: unit: \"-5B\" is negative; sizes are 0 or more"},
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
@@ -250,9 +250,15 @@ Test(config, unknown_keys_name_the_nearest_or_all)
 
 Test(config, text_errors_name_table_and_key)
 {
-    expect_text_error("bukcet", "1", "allreduce: there is no key \"bukcet\"; did you mean bucket?");
-    expect_text_error("zzzzzz", "1", "allreduce: there is no key \"zzzzzz\"");
-    expect_text_error("bucket", "3", "allreduce.bucket: \"3\" has no unit; write 3KiB or 3MiB");
+    expect_text_error("bukcet", "1",
+                      "allreduce: there is no key \"bukcet\"; did you mean bucket? "
+                      "known are flag, count, factor, share, delay, "
+                      "bucket, rate, name, widths, algorithm, unit");
+    expect_text_error("zzzzzz", "1",
+                      "allreduce: there is no key \"zzzzzz\"; "
+                      "known are flag, count, factor, share, delay, "
+                      "bucket, rate, name, widths, algorithm, unit");
+    expect_text_error("bucket", "3", "allreduce.bucket: \"3\" has no unit; write 3B or 3MiB");
     expect_text_error("flag", "yes", "allreduce.flag: \"yes\" is not true or false");
     expect_text_error("count", "3x", "allreduce.count: \"3x\" is not a whole number, -10..10");
     expect_text_error("count", "9223372036854775808",

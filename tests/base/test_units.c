@@ -148,15 +148,38 @@ Test(units, errors_say_what_to_write)
 {
     expect_error(gs_parse_duration, "10", "\"10\" has no unit; write 10us or 10ms");
     expect_error(gs_parse_duration, "2.5 ", "\"2.5 \" has no unit; write 2.5us or 2.5ms");
-    expect_error(gs_parse_bytes, "10", "\"10\" has no unit; write 10KiB or 10MiB");
+    expect_error(gs_parse_bytes, "10", "\"10\" has no unit; write 10B or 10MiB");
     expect_error(gs_parse_rate, "10", "\"10\" has no unit; write 10Gbit/s or 10GB/s");
     expect_error(gs_parse_duration, "-1us", "\"-1us\" is negative; durations are 0 or more");
     expect_error(gs_parse_bytes, "-.5B", "\"-.5B\" is negative; sizes are 0 or more");
     expect_error(gs_parse_rate, " -1bps", "\" -1bps\" is negative; rates are 0 or more");
     expect_error(gs_parse_bytes, "many",
-                 "\"many\" is not a number with a unit; write 10KiB or 10MiB");
-    expect_error(gs_parse_bytes, "", "\"\" is not a number with a unit; write 10KiB or 10MiB");
-    expect_error(gs_parse_bytes, ".B", "\".B\" is not a number with a unit; write 10KiB or 10MiB");
+                 "\"many\" is not a number with a unit; write 10B or 10MiB");
+    expect_error(gs_parse_bytes, "", "\"\" is not a number with a unit; write 10B or 10MiB");
+    expect_error(gs_parse_bytes, ".B", "\".B\" is not a number with a unit; write 10B or 10MiB");
+}
+
+Test(units, a_small_b_may_mean_bits_or_bytes)
+{
+    expect_error(gs_parse_rate, "25Gb/s",
+                 "\"25Gb/s\" has the unknown unit \"Gb/s\"; write Gbit/s, or GB/s if bytes are "
+                 "meant");
+    expect_error(gs_parse_rate, "25 Kb/s",
+                 "\"25 Kb/s\" has the unknown unit \"Kb/s\"; write kbit/s, or kB/s if bytes are "
+                 "meant");
+    expect_error(gs_parse_rate, "25b/s",
+                 "\"25b/s\" has the unknown unit \"b/s\"; write bit/s, or B/s if bytes are meant");
+}
+
+Test(units, both_micro_signs_are_read)
+{
+    gs_time_ns ns = 0;
+    cr_assert_eq(gs_parse_duration("5\xc2\xb5s", &ns, NULL), GS_OK, "U+00B5");
+    cr_expect_eq(ns, 5000);
+    cr_assert_eq(gs_parse_duration("7 \xce\xbcs", &ns, NULL), GS_OK, "U+03BC");
+    cr_expect_eq(ns, 7000);
+    cr_expect_eq(gs_parse_duration("7\xce\xbc", &ns, NULL), GS_EINVAL);
+    cr_expect_eq(gs_parse_bytes("7\xc2\xb5B", &(int64_t){0}, NULL), GS_EINVAL);
 }
 
 Test(units, an_unknown_unit_names_the_nearest)

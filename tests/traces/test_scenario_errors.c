@@ -49,6 +49,14 @@ Test(scenario_errors, of_nodes)
          "cluster.nodes" HERE "is empty; a cluster has one kind of node at least"},
         {GS_EINVAL, "cluster.nodes=4",
          "cluster.nodes" HERE "the number 4 is not a list of up to 4096 objects"},
+        {GS_EINVAL, "cluster.nodes={}",
+         "cluster.nodes" HERE "an object is not a list of up to 4096 objects; write [ {...} ]"},
+        {GS_EINVAL, "noise.straggler.factor=30 %",
+         "noise.straggler.factor" HERE "\"30 %\" is not a number, 0.001..1000; write 0.3, or 1.3 "
+         "for that much more"},
+        {GS_EINVAL, "strategies={\"name\": \"allreduce\"}",
+         "strategies" HERE "takes a list of 1 to 256 objects, write [ {...} ]; without the key it "
+         "is allreduce"},
         {GS_EINVAL, "cluster.nodes=[4]",
          "cluster.nodes[0]" HERE "the number 4 is not an object ({...})"},
         {GS_EINVAL, "cluster.nodes=[{\"name\":\"a\"},{\"name\":\"a\"}]",
@@ -253,7 +261,8 @@ Test(scenario_errors, of_faults)
          "faults[0]" HERE "no node is called \"gpx\"; the first ones are \"gpu\""},
         {GS_EINVAL, "faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"node\":\"gpu\",\"index\":2}]",
          "faults[0]" HERE "index 2 of node \"gpu\" is not there; it has 0 to 1"},
-        {GS_EINVAL, "faults={}", "faults" HERE "an object is not a list of up to 100000 objects"},
+        {GS_EINVAL, "faults={}",
+         "faults" HERE "an object is not a list of up to 100000 objects; write [ {...} ]"},
     };
     EXPECT_ALL(cases);
 }
@@ -291,7 +300,7 @@ Test(scenario_errors, of_strategies_in_the_file)
         {GS_EINVAL, "strategies=[{\"name\":\"allreduce\",\"bukcet\":\"1MiB\"}]",
          "strategies[0]" HERE "unknown key \"bukcet\"; did you mean \"bucket\"?"},
         {GS_EINVAL, "strategies.1.bucket=10",
-         "strategies[1].bucket" HERE "\"10\" has no unit; write 10KiB or 10MiB"},
+         "strategies[1].bucket" HERE "\"10\" has no unit; write 10B or 10MiB"},
         {GS_EINVAL, "strategies.1.bucket=25MiB",
          "strategies: \"allreduce\" stands twice (0 and 1); remove one"},
         {GS_EINVAL, "strategies.0.codec=fp16",
@@ -322,9 +331,16 @@ Test(scenario_errors, of_strategies_on_the_command_line)
     expect_strategy_refused(GS_EINVAL, "allreduce:bucket,overlap=true",
                             "\"bucket\" is not KEY=VALUE, such as bucket=10MiB");
     expect_strategy_refused(GS_EINVAL, "allreduce:bucket=1",
-                            "allreduce.bucket: \"1\" has no unit; write 1KiB or 1MiB");
+                            "allreduce.bucket: \"1\" has no unit; write 1B or 1MiB");
     expect_strategy_refused(GS_EINVAL, "allreduce:bukcet=1MiB",
-                            "allreduce: there is no key \"bukcet\"; did you mean bucket?");
+                            "allreduce: there is no key \"bukcet\"; did you mean bucket? known are "
+                            "bucket, first_bucket, accumulation, overlap, algorithm");
+    expect_strategy_refused(GS_ENOTFOUND, "ring",
+                            "no strategy \"ring\": that is an algorithm; write "
+                            "allreduce:algorithm=ring");
+    expect_strategy_refused(GS_ENOTFOUND, "local_sgd",
+                            "no strategy \"local_sgd\": it is planned and not in this version; "
+                            "see `gradsync list strategies`");
     expect_strategy_refused(GS_EUNSUPPORTED, "allreduce+fp16:x=1",
                             "codecs are not supported yet; remove \"+fp16:x=1\"");
 }

@@ -284,10 +284,11 @@ gs_status gs_scenario_read_list(gs_scenario_reader *reader, const char *path,
     size_t count = gs_json_kind_of(list.value) == GS_JSON_LIST ? gs_json_count(list.value) : 0;
     if (gs_json_kind_of(list.value) != GS_JSON_LIST || count > count_max) {
         char found[64];
-        return gs_json_fail(&list, GS_EINVAL, err, "%s is not a list of up to %u objects",
-                            count > count_max ? "one that is longer"
-                                              : gs_json_describe(list.value, found, sizeof found),
-                            count_max);
+        return gs_json_fail(
+            &list, GS_EINVAL, err, "%s is not a list of up to %u objects%s",
+            count > count_max ? "one that is longer"
+                              : gs_json_describe(list.value, found, sizeof found),
+            count_max, gs_json_kind_of(list.value) == GS_JSON_OBJECT ? "; write [ {...} ]" : "");
     }
     char *items = gs_arena_take(reader->arena, count, table->struct_bytes);
     if (items == NULL) {

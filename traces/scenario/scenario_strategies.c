@@ -20,6 +20,12 @@ enum {
 
 static const char *const other_keys[] = {"name", "codec", NULL};
 
+/* Strategies and codecs that people ask for by name and that are to come. */
+static const char *const planned[] = {
+    "adpsgd",  "asp",    "backup",    "bf16",     "dgc",      "diloco", "easgd", "fp16",
+    "gossip",  "k_sync", "local_sgd", "onebit",   "powersgd", "ps",     "qsgd",  "randomk",
+    "signsgd", "sgp",    "ssp",       "terngrad", "topk",     NULL};
+
 /* --- one strategy --------------------------------------------------------------------------- */
 
 static gs_status find_strategy(const char *name, const gs_strategy **out, gs_error *err)
@@ -30,6 +36,19 @@ static gs_status find_strategy(const char *name, const gs_strategy **out, gs_err
     *out = gs_strategy_find(name);
     if (*out != NULL) {
         return GS_OK;
+    }
+    if (gs_collective_find(name) != NULL) {
+        return gs_fail(err, GS_ENOTFOUND,
+                       "no strategy \"%s\": that is an algorithm; write allreduce:algorithm=%s",
+                       name, name);
+    }
+    for (size_t i = 0; planned[i] != NULL; i++) {
+        if (strcmp(planned[i], name) == 0) {
+            return gs_fail(err, GS_ENOTFOUND,
+                           "no strategy \"%s\": it is planned and not in this version; see "
+                           "`gradsync list strategies`",
+                           name);
+        }
     }
     for (uint32_t i = 0; i < count; i++) {
         names[i] = gs_strategy_at(i)->name;
@@ -224,9 +243,10 @@ static gs_status find_list(gs_scenario_reader *reader, gs_json_at *list, bool *o
     }
     size_t count = gs_json_kind_of(list->value) == GS_JSON_LIST ? gs_json_count(list->value) : 0;
     if (count == 0 || count > STRATEGIES_MAX) {
-        return gs_json_fail(list, GS_EINVAL, err,
-                            "takes a list of 1 to %d objects; without the key it is allreduce",
-                            STRATEGIES_MAX);
+        return gs_json_fail(
+            list, GS_EINVAL, err,
+            "takes a list of 1 to %d objects%s; without the key it is allreduce", STRATEGIES_MAX,
+            gs_json_kind_of(list->value) == GS_JSON_OBJECT ? ", write [ {...} ]" : "");
     }
     return GS_OK;
 }
