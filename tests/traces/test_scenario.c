@@ -230,6 +230,21 @@ Test(scenario, the_job_is_the_profile_seen_by_strategies)
     cr_expect_eq(job.seed, 1u);
 }
 
+/* cv = 1 - shift: said as either, it is the same law; a resolved file says both. */
+Test(scenario, a_shifted_exponential_takes_its_cv_or_its_shift)
+{
+    cr_assert_eq(READ_DEMO("noise.compute={\"kind\":\"shifted_exponential\",\"cv\":0.25}"), GS_OK,
+                 "%s", err.text);
+    cr_expect_eq(scenario.noise.compute.shift, 0.75);
+    cr_expect_eq(scenario.noise.compute.cv, 0.25);
+    cr_assert_eq(READ_DEMO("noise.compute={\"kind\":\"shifted_exponential\",\"shift\":0.75}"),
+                 GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.noise.compute.cv, 0.25);
+    cr_assert_eq(
+        READ_DEMO("noise.compute={\"kind\":\"shifted_exponential\",\"cv\":0.25,\"shift\":0.75}"),
+        GS_OK, "%s", err.text);
+}
+
 Test(scenario, a_target_without_real_gradients_is_a_note)
 {
     cr_assert_eq(READ_DEMO("workload.real_gradients=false"), GS_OK, "%s", err.text);

@@ -183,6 +183,26 @@ Test(scenario_errors, of_the_profile)
                    "at 1e+03 FLOP/s; raise flops_per_s or lower the batch");
 }
 
+/* Two units of 2^62 elements: their sum does not fit 63 bits. */
+Test(scenario_errors, of_a_profile_too_large_to_count)
+{
+    static const char profile[] =
+        "{\"schema\":\"gradsync.profile/1\",\"format\":\"kineto\",\"profile\":{\"source\":\"x\","
+        "\"world_size\":0,\"element_bytes\":4,\"units\":["
+        "{\"name\":\"a\",\"elements\":4611686018427387904,\"wire_ns\":0},"
+        "{\"name\":\"b\",\"elements\":4611686018427387904,\"wire_ns\":0}],\"blocking\":[],"
+        "\"ranks\":[{\"rank\":0,\"steps\":[{\"measured_ns\":0,\"compute_ns\":0,\"input_ns\":0,"
+        "\"wait_ns\":0,\"wire_ns\":0,\"hidden_ns\":0,\"segments\":[[\"gradient\",0],"
+        "[\"gradient\",1]]}]}]},\"curves\":[],\"notes\":[]}";
+    char path[TEST_PATH_BYTES];
+    char word[TEST_PATH_BYTES + 32];
+    test_temp_file(path, profile, sizeof profile - 1);
+    snprintf(word, sizeof word, "workload.profile=%s", path);
+    expect_word_refused(GS_EINVAL, word,
+                        "workload.profile" HERE
+                        "holds 9.22e+18 elements of gradient; at most 1e+13 may be");
+}
+
 Test(scenario_errors, of_the_workload)
 {
     static const refusal cases[] = {
@@ -199,6 +219,14 @@ Test(scenario_errors, of_the_workload)
          "workload.model.name" HERE "no model \"mpl\"; did you mean mlp?; there are mlp, softmax"},
         {GS_EINVAL, "workload.input.time=2",
          "workload.input.time" HERE "\"2\" has no unit; write 2us or 2ms"},
+        {GS_EINVAL, "workload.input={\"workers\":1025,\"prefetch\":1024}",
+         "workload.input" HERE
+         "1025 workers with 1024 batches each are over 1048576 batches; lower "
+         "workers or prefetch"},
+        /* 8 ranks, 100 MB: 2 * 25557032 * 4 * 8 bytes a step. */
+        {GS_EINVAL, "workload.budget.steps=1000000000000",
+         "workload.budget: 1000000000000 steps of 1.64e+09 bytes on the wire are more than "
+         "can be counted, 4.61e+18 bytes; lower the steps"},
     };
     EXPECT_ALL(cases);
 }
@@ -210,15 +238,29 @@ Test(scenario_errors, of_noise)
          "noise.compute.kind" HERE "\"gama\" is not one of none, lognormal, gamma, "
          "shifted_exponential, pareto, weibull, empirical; did you mean gamma?"},
         {GS_EINVAL, "noise.input.kind=pareto",
-         "noise.input" HERE "kind \"pareto\" needs \"cv\" above 0, such as \"10 %\"; or say kind "
-         "\"none\""},
+         "noise.input" HERE "kind \"pareto\" needs \"cv\" from 0.001 on, such as \"10 %\"; or say "
+         "kind \"none\""},
+        {GS_EINVAL, "noise.compute={\"kind\":\"gamma\",\"cv\":0.0009}",
+         "noise.compute" HERE "kind \"gamma\" needs \"cv\" from 0.001 on, such as \"10 %\"; or say "
+         "kind \"none\""},
+        {GS_EINVAL, "noise.compute={\"kind\":\"shifted_exponential\",\"cv\":0.1,\"shift\":0.5}",
+         "noise.compute" HERE "cv 0.1 does not go with kind \"shifted_exponential\" and shift 0.5: "
+         "cv is 1 - shift, 0.001 to 1; say one of them"},
+        {GS_EINVAL, "noise.compute={\"kind\":\"shifted_exponential\",\"cv\":2}",
+         "noise.compute" HERE "cv 2 does not go with kind \"shifted_exponential\" and shift 0.5: "
+         "cv is 1 - shift, 0.001 to 1; say one of them"},
         {GS_EINVAL, "noise.compute.cv=null",
          "noise.compute.cv" HERE "null is not a ratio such as 0.05 or \"5 %\", 0..10"},
         {GS_EINVAL, "noise.input.kind=empirical",
          "noise.input.samples: is missing; kind \"empirical\" needs the factors to draw from, such "
          "as [0.9, 1, 1.3]"},
         {GS_EINVAL, "noise.input.samples=[1,-1]",
-         "noise.input.samples[1]" HERE "-1 is out of range; allowed is above 0 to 1e15"},
+         "noise.input.samples[1]" HERE "-1 is out of range; allowed is 1e-15 to 1e15"},
+        {GS_EINVAL, "noise.input.samples=[1e-320]",
+         "noise.input.samples[0]" HERE "9.99989e-321 is out of range; allowed is 1e-15 to 1e15"},
+        {GS_EINVAL, "noise.straggler.mean_up=1ns",
+         "noise.straggler.mean_up" HERE "1ns is out of range; allowed is a duration such as 10us, "
+         "1ms..32000000s"},
         {GS_EINVAL, "noise.input.samples=[1,\"a\"]",
          "noise.input.samples[1]" HERE "\"a\" is not a number"},
         {GS_EINVAL, "noise.input.samples=4",

@@ -9,6 +9,10 @@
 
 enum { SAMPLES_MAX = 1000000 };
 
+/* Below it the laws drown in rounding: sim/noise.h refuses it as well. */
+static const double CV_MIN = 0.001;
+static const double SHIFT_TOLERANCE = 1e-9;
+
 const char *const gs_law_names[] = {"none",   "lognormal", "gamma",     "shifted_exponential",
                                     "pareto", "weibull",   "empirical", NULL};
 const char *const gs_straggler_names[] = {"none",   "persistent", "drift",
@@ -34,9 +38,9 @@ static const gs_field straggler_fields[] = {
      "compute time is multiplied by it while slow"},
     {"drift_per_hour", GS_FIELD_REAL, GS_FIELD_AT(gs_straggler, drift_per_hour), "0.1", 0, 1e6, NULL,
      "drift: how much the factor grows in an hour"},
-    {"mean_up", GS_FIELD_DURATION, GS_FIELD_AT(gs_straggler, mean_up_ns), "60s", 1, 3.2e16, NULL,
+    {"mean_up", GS_FIELD_DURATION, GS_FIELD_AT(gs_straggler, mean_up_ns), "60s", 1e6, 3.2e16, NULL,
      "markov: mean time between slow phases"},
-    {"mean_down", GS_FIELD_DURATION, GS_FIELD_AT(gs_straggler, mean_down_ns), "5s", 1, 3.2e16, NULL,
+    {"mean_down", GS_FIELD_DURATION, GS_FIELD_AT(gs_straggler, mean_down_ns), "5s", 1e6, 3.2e16, NULL,
      "markov: mean time of a slow phase"},
     {"heat", GS_FIELD_DURATION, GS_FIELD_AT(gs_straggler, heat_ns), "60s", 1, 3.2e16, NULL,
      "throttle: time constant of heating while it computes"},
@@ -92,10 +96,8 @@ static gs_status read_samples(gs_scenario_reader *reader, const char *path, gs_n
     double sum = 0.0;
     for (size_t i = 0; gs_json_walk(&list, i, &at); i++) {
         GS_TRY(gs_json_real(&at, &samples[i], err));
-        if (!(samples[i] > 0.0 && samples[i] <= 1e15)) {
-            return gs_json_fail(&at, GS_EINVAL, err,
-                                "%g is out of range; allowed is above 0 to "
-                                "1e15",
+        if (!(samples[i] >= 1e-15 && samples[i] <= 1e15)) {
+            return gs_json_fail(&at, GS_EINVAL, err, "%g is out of range; allowed is 1e-15 to 1e15",
                                 samples[i]);
         }
         sum += samples[i];
@@ -118,6 +120,27 @@ static double spread(const gs_noise_law *law)
     return sqrt(sum / law->sample_count);
 }
 
+/* shifted_exponential: cv is 1 - shift, and either may be said. A cv of 0 says nothing. */
+static gs_status read_shift(gs_scenario_reader *reader, const char *path, gs_noise_law *law,
+                            gs_error *err)
+{
+    char shift[GS_JSON_PATH_BYTES];
+    gs_json_at at;
+    snprintf(shift, sizeof shift, "%s.shift", path);
+    bool by_cv = law->cv > 0.0;
+    if (by_cv && law->cv <= 1.0 && !gs_scenario_path_find(&reader->source.merged, shift, &at)) {
+        law->shift = 1.0 - law->cv;
+    }
+    if (by_cv && !(law->cv >= CV_MIN && fabs(1.0 - law->cv - law->shift) <= SHIFT_TOLERANCE)) {
+        return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                                "cv %g does not go with kind \"shifted_exponential\" and shift %g: "
+                                "cv is 1 - shift, %g to 1; say one of them",
+                                law->cv, law->shift, CV_MIN);
+    }
+    law->cv = 1.0 - law->shift;
+    return GS_OK;
+}
+
 static gs_status read_law(gs_scenario_reader *reader, const char *path, gs_noise_law *law,
                           gs_error *err)
 {
@@ -125,21 +148,21 @@ static gs_status read_law(gs_scenario_reader *reader, const char *path, gs_noise
     snprintf(samples, sizeof samples, "%s.samples", path);
     GS_TRY(gs_scenario_read_object(reader, path, &gs_scenario_law_table, law, err));
     GS_TRY(read_samples(reader, samples, law, err));
-    const char *name = gs_law_names[law->law];
     if (law->law == GS_LAW_SHIFTED_EXPONENTIAL) {
-        law->cv = 1.0 - law->shift;
-    } else if (law->law == GS_LAW_EMPIRICAL) {
+        return read_shift(reader, path, law, err);
+    }
+    if (law->law == GS_LAW_EMPIRICAL) {
         if (law->sample_count == 0) {
             return gs_scenario_fail(reader, GS_EINVAL, samples, err,
                                     "is missing; kind \"empirical\" needs the factors to draw "
                                     "from, such as [0.9, 1, 1.3]");
         }
         law->cv = spread(law);
-    } else if (law->law != GS_LAW_NONE && law->cv <= 0.0) {
+    } else if (law->law != GS_LAW_NONE && law->cv < CV_MIN) {
         return gs_scenario_fail(reader, GS_EINVAL, path, err,
-                                "kind \"%s\" needs \"cv\" above 0, such as \"10 %%\"; or say kind "
-                                "\"none\"",
-                                name);
+                                "kind \"%s\" needs \"cv\" from %g on, such as \"10 %%\"; or say "
+                                "kind \"none\"",
+                                gs_law_names[law->law], CV_MIN);
     }
     return GS_OK;
 }

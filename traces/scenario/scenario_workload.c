@@ -8,9 +8,11 @@
 #include "traces/importers/importer.h"
 #include "traces/layer_table.h"
 
-enum { PROFILE_FILES_MAX = 65536, DEFAULT_STEPS = 100 };
+enum { PROFILE_FILES_MAX = 65536, DEFAULT_STEPS = 100, AHEAD_MAX = 1 << 20 };
 
-#define STEPS_MAX 1e12
+#define STEPS_MAX    1e12
+#define ELEMENTS_MAX 1e13
+#define BYTES_MAX    0x1p62 /* of a run; they are counted in 63 bits */
 
 static const char *const dtype_names[] = {"fp32", "fp16", "bf16", "fp64", NULL};
 static const int dtype_bytes[] = {4, 2, 2, 8};
@@ -110,6 +112,13 @@ gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(read_task(reader, err));
     GS_TRY(gs_scenario_read_object(reader, "workload.input", &gs_scenario_input_table, &out->input,
                                    err));
+    if (out->input.workers * out->input.prefetch > AHEAD_MAX) {
+        return gs_scenario_fail(reader, GS_EINVAL, "workload.input", err,
+                                "%lld workers with %lld batches each are over %d batches; lower "
+                                "workers or prefetch",
+                                (long long)out->input.workers, (long long)out->input.prefetch,
+                                AHEAD_MAX);
+    }
     GS_TRY(gs_scenario_read_object(reader, "workload.target", &gs_scenario_target_table,
                                    &reader->target, err));
     out->target_accuracy = reader->target.value;
@@ -264,6 +273,30 @@ static void note_profile(gs_scenario_reader *reader, const gs_profile *profile)
     }
 }
 
+/* Sizes whose sums over ranks and steps can be counted. */
+static gs_status check_size(gs_scenario_reader *reader, const gs_profile *profile, gs_error *err)
+{
+    const gs_scenario *out = reader->out;
+    double elements = 0.0;
+    for (uint32_t i = 0; i < profile->unit_count; i++) {
+        elements += (double)profile->units[i].elements;
+    }
+    if (elements > ELEMENTS_MAX) {
+        return gs_scenario_fail(reader, GS_EINVAL, "workload.profile", err,
+                                "holds %.3g elements of gradient; at most %.0e may be", elements,
+                                ELEMENTS_MAX);
+    }
+    /* An all-reduce sends twice the gradient for each rank. */
+    double step_bytes = 2.0 * elements * out->workload.element_bytes * out->ranks;
+    if (step_bytes * (double)out->workload.budget_steps > BYTES_MAX) {
+        return gs_scenario_fail(reader, GS_EINVAL, "workload.budget", err,
+                                "%lld steps of %.3g bytes on the wire are more than can be "
+                                "counted, %.3g bytes; lower the steps",
+                                (long long)out->workload.budget_steps, step_bytes, BYTES_MAX);
+    }
+    return GS_OK;
+}
+
 gs_status gs_scenario_read_profile(gs_scenario_reader *reader, gs_error *err)
 {
     gs_json_at at;
@@ -281,6 +314,7 @@ gs_status gs_scenario_read_profile(gs_scenario_reader *reader, gs_error *err)
                                 "is missing; name a bundled profile (resnet50), give profiler "
                                 "traces, or say workload.model to time that model by its FLOPs");
     }
+    GS_TRY(check_size(reader, profile, err));
     note_profile(reader, profile);
     reader->out->workload.profile = profile;
     return GS_OK;
