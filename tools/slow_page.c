@@ -298,7 +298,7 @@ static void say_answer(const filler *in, sentence *out)
         break;
     case GS_SLOW_ONE_RANK:
         say(out,
-            "only rank %" PRId32 " is here (%" PRIu32 " steps, median %s): who is late cannot "
+            "only rank %" PRId32 " is here (median step of %" PRIu32 ": %s): who is late cannot "
             "be told from one rank; give the other ranks too.",
             report->ranks[0].rank, report->ranks[0].step_count,
             format_value(in->table, report->step_p50, false, value));
@@ -384,8 +384,9 @@ static void add_facts(filler *in)
         [GS_SLOW_BY_TIME] = "whole steps, which hold the waits"};
     const gs_slow_report *report = &in->report;
     char text[128];
-    snprintf(text, sizeof text, "%" PRIu32 " ranks, %" PRIu32 " steps to compare",
-             report->rank_count, report->step_count);
+    snprintf(text, sizeof text, "%" PRIu32 " rank%s, %" PRIu32 " step%s to compare",
+             report->rank_count, report->rank_count == 1 ? "" : "s", report->step_count,
+             report->step_count == 1 ? "" : "s");
     gs_page_fact(in->page, "format", "format", in->imported->format, NULL);
     gs_page_fact(in->page, "set", "set", text, NULL);
     gs_page_fact(in->page, "judged_by", "judged by", BASES[report->basis], NULL);
