@@ -95,7 +95,7 @@ static void put_program(FILE *out)
     put_flags(GS_VERB_completion, out);
     fprintf(out, "\nFirst steps: gradsync sim demo-ethernet; gradsync help sim\n"
                  "Exit codes: 0 done, 1 failed, 2 usage or unreadable input, 5 outside the "
-                 "calibrated range\nwith --strict, 130 and 143 interrupted\n");
+                 "calibrated range\nwith --strict, 129, 130 and 143 interrupted\n");
 }
 
 static void put_verb(gs_verb_id id, FILE *out)

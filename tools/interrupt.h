@@ -1,9 +1,9 @@
-/* SIGINT and SIGTERM: asked for, so that a run ends in order and what it has is kept. A second
- * signal ends the program at once. */
+/* SIGINT, SIGTERM and SIGHUP: asked for, so that a run ends in order and what it has is kept. A
+ * second signal ends the program at once. */
 #ifndef GS_TOOLS_INTERRUPT_H
 #define GS_TOOLS_INTERRUPT_H
 
-/* Takes both signals from now on. */
+/* Takes these signals from now on; SIGHUP only where it is not ignored. */
 void gs_interrupt_watch(void);
 
 /* In a child, which its parent tells to end and which a terminal tells as well: no signal ends it

@@ -146,8 +146,8 @@ static void put_rest(FILE *out)
         ".TP\n.B 1\nA run, or its input and output, failed; all seeds of a strategy diverged.\n"
         ".TP\n.B 2\nUsage, unknown key, bad unit, unreadable scenario or trace; nothing was run.\n"
         ".TP\n.B 5\nA prediction lies outside the calibrated range, with \\-\\-strict.\n"
-        ".TP\n.B 130, 143\n"
-        "SIGINT, SIGTERM; what had been simulated is stored as interrupted.\n",
+        ".TP\n.B 129, 130, 143\n"
+        "SIGHUP, SIGINT, SIGTERM; what had been simulated is stored as interrupted.\n",
         out);
 }
 
