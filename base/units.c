@@ -362,6 +362,13 @@ char *gs_exact_bytes(int64_t bytes, char out[GS_UNIT_TEXT_BYTES])
 
 char *gs_exact_rate(int64_t bps, char out[GS_UNIT_TEXT_BYTES])
 {
+    /* Rates of memory and of links inside a node are said in bytes: 300GB/s, not 2400Gbit/s. */
+    if (bps >= T && bps % (8 * G) == 0) {
+        bool is_tera = bps % (8 * T) == 0;
+        snprintf(out, GS_UNIT_TEXT_BYTES, "%lld%s", (long long)(bps / (is_tera ? 8 * T : 8 * G)),
+                 is_tera ? "TB/s" : "GB/s");
+        return out;
+    }
     return exact(bps, rate_units, 5, out);
 }
 

@@ -64,7 +64,7 @@ static void add_places(gs_page *page)
     gs_arena_init(&arena);
     const gs_named_scenario *scenarios = NULL;
     size_t count = gs_scenario_list(&arena, &scenarios);
-    char *text = gs_text("%s (%zu scenarios)", gs_places_data(), count);
+    char *text = gs_text("%s (%zu scenario%s)", gs_places_data(), count, count == 1 ? "" : "s");
     add(page, "data", "data", text);
     free(text);
     gs_arena_fini(&arena);

@@ -125,8 +125,8 @@ static void add_counts(gs_page *page, const question *asked)
                  "Each rank sends and receives 2 (n-1)/n S = %.3g GB of S = %s: %.3g s at %s.",
                  wire * 1e-9, size, wire / bytes_per_s, rate);
     gs_page_note(page,
-                 "Notes that count 2 S = %.3g GB, the limit for many ranks, say %.3g s; with %lld "
-                 "ranks that is %.0f %% too much.",
+                 "A rule of thumb takes twice the size, 2 S = %.3g GB, which is true of very many "
+                 "ranks: %.3g s; with %lld ranks that is %.0f %% too much.",
                  twice * 1e-9, twice / bytes_per_s, (long long)asked->ranks,
                  100.0 * (twice / wire - 1.0));
 }

@@ -95,7 +95,7 @@ char *gs_trace_line(const gs_imported *imported)
 
 /* --- the page -------------------------------------------------------------------------------- */
 
-typedef enum column_kind { PLAIN, TIME, BYTES, RATE } column_kind;
+typedef enum column_kind { PLAIN, KNOWN, TIME, BYTES, RATE } column_kind;
 
 typedef struct stat_column {
     const char *title;
@@ -105,21 +105,25 @@ typedef struct stat_column {
 } stat_column;
 
 static const stat_column rank_columns[] = {
-    {"rank", "rank", "rank", PLAIN},         {"steps", "steps", "steps", PLAIN},
-    {"step", "step_p50_ns", "p50", TIME},    {"compute", "compute_ns", "compute_ns", TIME},
-    {"input", "input_ns", "input_ns", TIME}, {"wait", "wait_ns", "wait_ns", TIME},
-    {"wire", "wire_ns", "wire_ns", TIME},    {"hidden", "hidden_ns", "hidden_ns", TIME},
+    {"rank", "rank", "rank", PLAIN},
+    {"steps", "steps", "steps", PLAIN},
+    {"step p50", "step_p50_ns", "p50", TIME},
+    {"compute", "compute_ns", "compute_ns", TIME},
+    {"host+gaps", "input_ns", "input_ns", TIME},
+    {"wait", "wait_ns", "wait_ns", TIME},
+    {"wire", "wire_ns", "wire_ns", TIME},
+    {"hidden", "hidden_ns", "hidden_ns", TIME},
 };
 
 static const stat_column curve_columns[] = {
     {"collective", "collective", "collective", PLAIN},
-    {"ranks", "ranks", "ranks", PLAIN},
-    {"hosts", "hosts", "hosts", PLAIN},
+    {"ranks", "ranks", "ranks", KNOWN},
+    {"hosts", "hosts", "hosts", KNOWN},
     {"sizes", "points", "points", PLAIN},
     {"from", "least_bytes", "least_bytes", BYTES},
     {"to", "most_bytes", "most_bytes", BYTES},
-    {"latency", "latency_ns", "latency_ns", TIME},
-    {"rate", "rate_bps", "rate_bps", RATE},
+    {"smallest takes", "latency_ns", "latency_ns", TIME},
+    {"algbw", "rate_bps", "rate_bps", RATE},
 };
 
 static const stat_column op_columns[] = {
@@ -157,6 +161,9 @@ static void add_cell(gs_table *table, const stat_column *column, const gs_json_a
         break;
     case PLAIN:
         snprintf(shown, sizeof shown, "%s", exact);
+        break;
+    case KNOWN:
+        snprintf(shown, sizeof shown, "%s", number == 0 ? "-" : exact);
         break;
     }
     gs_table_add(table, shown, exact);

@@ -355,6 +355,10 @@ Test(units, files_get_the_largest_unit_that_is_exact)
     cr_expect_str_eq(gs_exact_bytes(1001, out), "1001B");
     cr_expect_str_eq(gs_exact_rate(10000000000, out), "10Gbit/s");
     cr_expect_str_eq(gs_exact_rate(8, out), "8bit/s");
+    cr_expect_str_eq(gs_exact_rate(INT64_C(2400000000000), out), "300GB/s");
+    cr_expect_str_eq(gs_exact_rate(INT64_C(8000000000000), out), "1TB/s");
+    cr_expect_str_eq(gs_exact_rate(INT64_C(800000000000), out), "800Gbit/s", "a network card");
+    cr_expect_str_eq(gs_exact_rate(INT64_C(1001000000000), out), "1001Gbit/s");
 }
 
 Test(units, what_is_written_for_files_reads_back)

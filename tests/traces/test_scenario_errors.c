@@ -87,7 +87,7 @@ Test(scenario_errors, of_links)
          "cluster.links.nic.bandwidth" HERE "\"-10Gbit/s\" is negative; rates are 0 or more"},
         {GS_EINVAL, "cluster.links.nic.bandwidth=0Gbit/s",
          "cluster.links.nic.bandwidth" HERE "0Gbit/s is out of range; allowed is a rate such as "
-         "10Gbit/s, 1kbit/s..1000Tbit/s"},
+         "10Gbit/s, 1kbit/s..125TB/s"},
         {GS_EINVAL, "cluster.links.nic.bandwidth=nan",
          "cluster.links.nic.bandwidth" HERE "\"nan\" is not a number with a unit; write 10Gbit/s "
          "or 10GB/s"},

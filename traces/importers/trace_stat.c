@@ -26,11 +26,12 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Sorts values [count >= 1]; the lower middle one. */
+/* Sorts values [count >= 1]; the middle one, or the mean of both, as everywhere. */
 static int64_t median(int64_t *values, uint32_t count)
 {
     qsort(values, count, sizeof *values, by_value);
-    return values[(count - 1) / 2];
+    int64_t low = values[(count - 1) / 2];
+    return low + (values[count / 2] - low) / 2;
 }
 
 typedef gs_time_ns part_of(const gs_profile_step *step);

@@ -13,7 +13,7 @@
  * hidden_ns}] (each part: median over steps); curves[{collective, ranks, hosts, device, source,
  * points, least_bytes, most_bytes, latency_ns, rate_bps}]: latency is the time of the least size,
  * rate as gs_curve_rate_bps says; ops[{type, count,
- * total_ns}]. A median of an even count is the lower middle. Errors: GS_ENOMEM;
+ * total_ns}]. A median of an even count is the mean of both middle ones. Errors: GS_ENOMEM;
  * into is then only to be freed. */
 GS_MUST_USE gs_status gs_trace_stat(const gs_imported *imported, gs_json *into);
 

@@ -174,6 +174,10 @@ GS_MUST_USE gs_status gs_scenario_read(const char *file, const gs_scenario_optio
                                        gs_arena *arena, gs_scenario *out, gs_error *err);
 void gs_scenario_free(gs_scenario *scenario); /* what the arena does not hold */
 
+/* "allreduce:bucket=10MiB,overlap=false": what differs from the defaults, in table order. NULL: no
+ * memory. Owner: the arena. */
+char *gs_strategy_label(const gs_strategy *strategy, const void *config, gs_arena *arena);
+
 /* GS_OK, or GS_EUNSUPPORTED naming the section. */
 GS_MUST_USE gs_status gs_scenario_runnable(const gs_scenario *scenario, gs_error *err);
 

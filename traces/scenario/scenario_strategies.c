@@ -69,16 +69,16 @@ static void *make_config(gs_scenario_reader *reader, const gs_strategy *strategy
     return config;
 }
 
-/* "allreduce:bucket=10MiB,overlap=false": what differs from the defaults, in table order. */
-static char *make_label(gs_scenario_reader *reader, const gs_strategy *strategy, const void *config)
+char *gs_strategy_label(const gs_strategy *strategy, const void *config, gs_arena *arena)
 {
     char label[LABEL_BYTES];
     char value[VALUE_BYTES];
     char usual[VALUE_BYTES];
-    const void *defaults = make_config(reader, strategy);
+    void *defaults = gs_arena_take(arena, 1, strategy->config->struct_bytes);
     if (defaults == NULL) {
         return NULL;
     }
+    gs_config_defaults(strategy->config, defaults);
     size_t used = (size_t)snprintf(label, sizeof label, "%s", strategy->name);
     char separator = ':';
     for (size_t i = 0; i < strategy->config->field_count; i++) {
@@ -91,7 +91,7 @@ static char *make_label(gs_scenario_reader *reader, const gs_strategy *strategy,
             separator = ',';
         }
     }
-    return gs_arena_text(reader->arena, label);
+    return gs_arena_text(arena, label);
 }
 
 static char *make_params(gs_scenario_reader *reader, const gs_strategy *strategy,
@@ -114,7 +114,7 @@ static gs_status make_choice(gs_scenario_reader *reader, const gs_strategy *stra
     *out = (gs_strategy_choice){
         .strategy = strategy,
         .config = config,
-        .label = make_label(reader, strategy, config),
+        .label = gs_strategy_label(strategy, config, reader->arena),
         .params_json = make_params(reader, strategy, config),
         .algorithm = "",
     };
