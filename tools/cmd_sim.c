@@ -93,6 +93,13 @@ static char *command_text(const gs_cli *cli, const gs_loaded *loaded)
     }
     fprintf(out, " --seed %" PRIu64 " --seeds %" PRId64, loaded->scenario.seed,
             loaded->scenario.seeds);
+    if (cli->flags.gradients > 0) {
+        fprintf(out, " --gradients %" PRId64, cli->flags.gradients);
+    }
+    if (cli->flags.step_limit > 0) {
+        char limit[GS_UNIT_TEXT_BYTES];
+        fprintf(out, " --step-limit %s", gs_exact_duration(cli->flags.step_limit, limit));
+    }
     fclose(out);
     return gs_need(text);
 }
@@ -218,7 +225,8 @@ static int finish(const gs_cli *cli, gs_loaded *loaded, gs_sim_batch *batch, gs_
 {
     gs_sim_report report;
     gs_error err = {0};
-    gs_sim_report_make(batch->scenario, batch->seeds, batch->outcomes, &report);
+    gs_sim_report_make(batch->scenario, batch->seeds, batch->outcomes, cli->flags.step_limit,
+                       &report);
     int code = code_of(cli, &report);
     gs_status stored = gs_sim_store(batch, &err);
     if (stored != GS_OK && code == GS_EXIT_OK) {
@@ -226,7 +234,7 @@ static int finish(const gs_cli *cli, gs_loaded *loaded, gs_sim_batch *batch, gs_
     }
     char *answer = gs_sim_report_answer(&report);
     if (cli->flags.json) {
-        gs_json *document = gs_sim_document(batch, answer, code);
+        gs_json *document = gs_sim_document(batch, &report, answer, code);
         char *text = gs_need(gs_json_write(document, true));
         fprintf(output->text, "%s\n", text);
         free(text);

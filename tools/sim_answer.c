@@ -117,6 +117,17 @@ static char *alone_text(const gs_sim_report *report, const gs_sim_row *row)
     return text;
 }
 
+/* "; faster with 3 of 5 seeds, P 0.15 to 0.95" where seeds do not agree. */
+static char *chance_text(const gs_sim_row *best, const gs_sim_row *other)
+{
+    gs_chance faster = gs_chance_faster(other->sample_ns, best->sample_ns, best->runs);
+    if (faster.hits + faster.equal == faster.count || faster.count < 2) {
+        return gs_text("%s", "");
+    }
+    return gs_text("; faster with %zu of %zu, P %.2f to %.2f", faster.hits, faster.count,
+                   faster.low, faster.high);
+}
+
 /* Sentence about `best` against `other`. */
 static char *faster_text(const gs_sim_report *report, const gs_sim_row *best,
                          const gs_sim_row *other, bool prefer)
@@ -127,8 +138,12 @@ static char *faster_text(const gs_sim_report *report, const gs_sim_row *best,
                        best->label, other->label);
     }
     char times[GS_UNIT_TEXT_BYTES];
-    char *sure = sure_text(report, &ratio);
+    char *interval = sure_text(report, &ratio);
+    char *chance = chance_text(best, other);
+    char *sure = gs_text("%s%s", interval, chance);
     char *text = NULL;
+    free(interval);
+    free(chance);
     gs_sim_ratio_text(ratio.value, times);
     if (!gs_ratio_is_tie(&ratio)) {
         text = gs_text("%s trains %sx as many samples per second as %s (%s).", best->label, times,
@@ -155,6 +170,20 @@ static char *speed_text(const gs_sim_report *report, const gs_sim_row *best, boo
     bool tie = isfinite(ratio.value) && gs_ratio_is_tie(&ratio);
     bool with_base = !tie && best != base && next != base && isfinite(base->step.mean);
     return faster_text(report, best, with_base ? base : next, prefer);
+}
+
+/* How likely a step of a strategy is too long: " A step of X takes ..." */
+static char *limit_text(const gs_sim_report *report, const gs_sim_row *row)
+{
+    char limit[GS_UNIT_TEXT_BYTES];
+    if (report->step_limit_ns == 0) {
+        return gs_text("%s", "");
+    }
+    return gs_text(" A step of %s takes longer than %s with probability %.3g %% (95 %% CI %.3g to "
+                   "%.3g %%, %zu steps).",
+                   row->label, gs_format_duration(report->step_limit_ns, limit),
+                   100.0 * row->over.value, 100.0 * row->over.low, 100.0 * row->over.high,
+                   row->over.count);
 }
 
 /* --- the target ------------------------------------------------------------------------------- */
@@ -324,11 +353,13 @@ char *gs_sim_report_answer(const gs_sim_report *report)
         learned = workload->real_gradients ? accuracies_text(report, best) : NULL;
     }
     char *largest = largest_text(about);
+    char *limit = limit_text(report, about);
     char *whole = gs_text(
-        "%s%s%s%s", text, learned == NULL ? "" : learned, largest,
+        "%s%s%s%s%s", text, learned == NULL ? "" : learned, largest, limit,
         workload->real_gradients ? "" : " Speed is not accuracy: set workload.real_gradients.");
     free(text);
     free(learned);
     free(largest);
+    free(limit);
     return whole;
 }

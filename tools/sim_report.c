@@ -69,6 +69,32 @@ static void make_target(gs_sim_row *row, const gs_outcome *outcomes, double *val
     free(scratch);
 }
 
+/* Steps of the good runs, each the mean over its ranks, as the quantiles are. */
+static gs_chance chance_over(const gs_sim_row *row, const gs_outcome *outcomes,
+                             gs_time_ns step_limit_ns)
+{
+    gs_run_steps *runs = gs_need(calloc(row->runs + 1, sizeof *runs));
+    double **durations = gs_need(calloc(row->runs + 1, sizeof *durations));
+    for (uint32_t i = 0; i < row->runs; i++) {
+        if (!is_good(&outcomes[i])) {
+            continue;
+        }
+        int64_t count = gs_record_mean_count(outcomes[i].record);
+        durations[i] = gs_need(calloc((size_t)count + 1, sizeof *durations[i]));
+        for (int64_t step = 0; step < count; step++) {
+            durations[i][step] = gs_record_mean_ns(outcomes[i].record, step);
+        }
+        runs[i] = (gs_run_steps){durations[i], (size_t)count};
+    }
+    gs_chance chance = gs_chance_over(runs, row->runs, (double)step_limit_ns);
+    for (uint32_t i = 0; i < row->runs; i++) {
+        free(durations[i]);
+    }
+    free(durations);
+    free(runs);
+    return chance;
+}
+
 static void make_row(gs_sim_row *row, const gs_outcome *outcomes)
 {
     double *values = gs_need(calloc(row->runs + 1, sizeof *values));
@@ -80,7 +106,15 @@ static void make_row(gs_sim_row *row, const gs_outcome *outcomes)
         row->sample_ns[i] = 1e9 / row->sample_ns[i];
     }
     row->step = gather(row, outcomes, "step_mean_ns", values);
+    row->p50 = gather(row, outcomes, "step_p50_ns", values);
     row->p95 = gather(row, outcomes, "step_p95_ns", values);
+    row->p99 = gather(row, outcomes, "step_p99_ns", values);
+    row->overlap = gather(row, outcomes, "overlap_efficiency_ratio", values);
+    row->exposed_share = gather(row, outcomes, "exposed_ratio", values);
+    row->utilisation = gather(row, outcomes, "utilisation_ratio", values);
+    row->recovery = gather(row, outcomes, "recovery_cost_ns", values);
+    row->cosine = gather(row, outcomes, "fidelity_cosine_ratio", values);
+    row->error_ratio = gather(row, outcomes, "fidelity_error_ratio", values);
     row->compute = gather(row, outcomes, "compute_ns", values);
     row->input = gather(row, outcomes, "input_ns", values);
     row->exposed = gather(row, outcomes, "exposed_comm_ns", values);
@@ -93,9 +127,14 @@ static void make_row(gs_sim_row *row, const gs_outcome *outcomes)
 }
 
 void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_outcome *outcomes,
-                        gs_sim_report *out)
+                        gs_time_ns step_limit_ns, gs_sim_report *out)
 {
-    *out = (gs_sim_report){.scenario = scenario, .row_count = scenario->strategy_count};
+    char limit[GS_UNIT_TEXT_BYTES];
+    *out = (gs_sim_report){.scenario = scenario,
+                           .step_limit_ns = step_limit_ns,
+                           .row_count = scenario->strategy_count};
+    snprintf(out->limit_title, sizeof out->limit_title, "P(step > %s)",
+             gs_format_duration(step_limit_ns, limit));
     out->rows = gs_need(calloc(out->row_count, sizeof *out->rows));
     for (uint32_t s = 0; s < out->row_count; s++) {
         gs_sim_row *row = &out->rows[s];
@@ -103,6 +142,10 @@ void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_ou
         row->runs = seeds;
         make_row(row, &outcomes[(size_t)s * seeds]);
         row->vs_first = gs_ratio_of(out->rows[0].sample_ns, row->sample_ns, seeds);
+        row->faster = gs_chance_faster(out->rows[0].sample_ns, row->sample_ns, seeds);
+        if (step_limit_ns > 0) {
+            row->over = chance_over(row, &outcomes[(size_t)s * seeds], step_limit_ns);
+        }
     }
 }
 
@@ -139,6 +182,23 @@ static void put_outside(const gs_scenario *scenario, const gs_sim_row *row, FILE
     }
 }
 
+/* A mean far above the median: most steps are short and some, such as those that synchronise, long.
+ */
+static void put_median(const gs_sim_row *row, FILE *out)
+{
+    static const double far_ratio = 1.1;
+    char p50[GS_UNIT_TEXT_BYTES];
+    char mean[GS_UNIT_TEXT_BYTES];
+    char p95[GS_UNIT_TEXT_BYTES];
+    if (row->step.mean > far_ratio * row->p50.mean) {
+        fprintf(out,
+                "%s: the median step (%s) hides the long ones: mean %s, p95 %s; compare means\n",
+                row->label, gs_format_duration((gs_time_ns)llround(row->p50.mean), p50),
+                gs_format_duration((gs_time_ns)llround(row->step.mean), mean),
+                gs_format_duration((gs_time_ns)llround(row->p95.mean), p95));
+    }
+}
+
 void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
 {
     if (report->rows[0].runs > 1 && !gs_scenario_is_random(report->scenario)) {
@@ -156,5 +216,6 @@ void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
                     row->left_out, row->runs);
         }
         put_outside(report->scenario, row, out);
+        put_median(row, out);
     }
 }

@@ -3,8 +3,10 @@
 #define GS_TOOLS_SIM_REPORT_H
 
 #include "tools/run_one.h"
+#include "tools/sim_chance.h"
 #include "tools/sim_stats.h"
 #include "tools/table.h"
+#include "base/json.h"
 #include "base/units.h"
 
 #include <stdio.h>
@@ -23,8 +25,11 @@ typedef struct gs_sim_row {
     double *sample_ns;
     /* [runs], by seed: time to the target accuracy; NAN: not reached, or the run is not good. */
     double *seed_target_ns;
-    gs_spread step, p95, compute, input, exposed, wait, overhead, wire, rate, accuracy;
+    gs_spread step, p50, p95, p99, compute, input, exposed, wait, overhead, wire, rate, accuracy;
+    gs_spread overlap, exposed_share, utilisation, recovery, cosine, error_ratio;
     gs_ratio vs_first;
+    gs_chance faster; /* than the first strategy, by samples per second */
+    gs_chance over;   /* that a step takes longer than the limit */
     double target_ns; /* median over the good runs; NAN: most have not reached it */
     uint32_t reached;
     int64_t below_bytes; /* least size sent below the measured ones of its curve; 0: none */
@@ -33,14 +38,16 @@ typedef struct gs_sim_row {
 
 typedef struct gs_sim_report {
     const gs_scenario *scenario;
-    gs_sim_row *rows; /* [row_count], in the order of the scenario */
+    gs_time_ns step_limit_ns; /* 0: none */
+    char limit_title[64];     /* "P(step > 200 ms)" */
+    gs_sim_row *rows;         /* [row_count], in the order of the scenario */
     uint32_t row_count;
 } gs_sim_report;
 
-/* outcomes [strategies * seeds] as gs_pool_run leaves them; borrowed. Out of memory ends the
- * program. */
+/* outcomes [strategies * seeds] as gs_pool_run leaves them; borrowed. step_limit_ns 0: none. Out of
+ * memory ends the program. */
 void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_outcome *outcomes,
-                        gs_sim_report *out);
+                        gs_time_ns step_limit_ns, gs_sim_report *out);
 void gs_sim_report_free(gs_sim_report *report);
 
 /* A ratio with two decimals, or as many as tell it from 1. Returns out. */
@@ -50,8 +57,12 @@ void gs_sim_interval_text(double low, double high, char low_text[GS_UNIT_TEXT_BY
                           char high_text[GS_UNIT_TEXT_BYTES]);
 
 void gs_sim_report_table(const gs_sim_report *report, gs_table *table);
-/* Lines about runs that are not in the means, and about means that are extrapolated. */
+/* Lines about runs that are not in the means, about means that are extrapolated, and about medians
+ * that hide what matters. */
 void gs_sim_report_remarks(const gs_sim_report *report, FILE *out);
+/* What strategies say over all their seeds, for programs: a list, in the order of the rows. Owner:
+ * caller, gs_json_free. */
+gs_json *gs_sim_report_json(const gs_sim_report *report);
 /* The answer: who reaches the target first, who is fastest, by how much, how sure. Owner: caller,
  * free(). */
 char *gs_sim_report_answer(const gs_sim_report *report);

@@ -112,6 +112,45 @@ static void add_ratio(gs_table *table, const gs_ratio *ratio, bool is_first)
     add_exact(table, ratio->high);
 }
 
+static void add_share(gs_table *table, const gs_spread *share)
+{
+    char shown[CELL_BYTES] = "-";
+    char exact[GS_UNIT_TEXT_BYTES];
+    if (isfinite(share->mean)) {
+        snprintf(shown, sizeof shown, "%.0f %%", 100.0 * share->mean);
+    }
+    gs_table_add(table, shown, exact_text(share->mean, exact));
+}
+
+/* "12 % [9, 15]" */
+static void add_chance(gs_table *table, const gs_chance *chance)
+{
+    char shown[CELL_BYTES] = "-";
+    char exact[GS_UNIT_TEXT_BYTES];
+    if (isfinite(chance->value)) {
+        snprintf(shown, sizeof shown, "%.3g %% [%.3g, %.3g]", 100.0 * chance->value,
+                 100.0 * chance->low, 100.0 * chance->high);
+    }
+    gs_table_add(table, shown, exact_text(chance->value, exact));
+    add_exact(table, chance->low);
+    add_exact(table, chance->high);
+}
+
+/* What only programs are told. */
+static void add_hidden(gs_table *table, const gs_sim_row *row)
+{
+    const gs_chance *faster = &row->faster;
+    const double values[] = {
+        row->p50.mean,         row->p99.mean,      row->exposed_share.mean,
+        row->utilisation.mean, row->recovery.mean, faster->value,
+        faster->low,           faster->high,       row->cosine.mean,
+        row->error_ratio.mean,
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        add_exact(table, values[i]);
+    }
+}
+
 static void add_learning(gs_table *table, const gs_sim_row *row, bool has_target)
 {
     char shown[CELL_BYTES] = "-";
@@ -143,7 +182,15 @@ static bool has_part(const gs_sim_report *report, size_t offset)
     return false;
 }
 
-static void add_columns(gs_table *table, const gs_sim_report *report, bool learns, bool has_target)
+static void add_columns(gs_table *table, const gs_table_column *columns, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        gs_table_add_column(table, columns[i]);
+    }
+}
+
+static void add_all_columns(gs_table *table, const gs_sim_report *report, bool learns,
+                            bool has_target)
 {
     const char *input = has_part(report, offsetof(gs_sim_row, input)) ? "input" : NULL;
     const char *overhead = has_part(report, offsetof(gs_sim_row, overhead)) ? "overhead" : NULL;
@@ -156,6 +203,7 @@ static void add_columns(gs_table *table, const gs_sim_report *report, bool learn
         {"compute", "compute_ns", true},
         {input, "input_ns", true},
         {"exposed comm", "exposed_comm_ns", true},
+        {"overlap", "overlap_efficiency_ratio", true},
         {"wait", "wait_ns", true},
         {overhead, "overhead_ns", true},
         {"wire/step/NIC", "wire_bytes_per_step", true},
@@ -164,25 +212,40 @@ static void add_columns(gs_table *table, const gs_sim_report *report, bool learn
         {NULL, "faster_than_first_low", true},
         {NULL, "faster_than_first_high", true},
     };
+    const gs_table_column limit[] = {
+        {report->limit_title, "step_over_limit_probability", true},
+        {NULL, "step_over_limit_low", true},
+        {NULL, "step_over_limit_high", true},
+    };
     static const gs_table_column learning[] = {
         {"final accuracy +- sd", "final_accuracy", true},
         {NULL, "final_accuracy_sd", true},
         {"median time to target", "time_to_target_ns", true},
         {"reached", "reached_runs", true},
     };
-    for (size_t i = 0; i < sizeof timing / sizeof *timing; i++) {
-        gs_table_add_column(table, timing[i]);
-    }
-    for (size_t i = 0; i < (learns ? has_target ? 4U : 2U : 0U); i++) {
-        gs_table_add_column(table, learning[i]);
-    }
+    static const gs_table_column hidden[] = {
+        {NULL, "step_p50_ns", true},
+        {NULL, "step_p99_ns", true},
+        {NULL, "exposed_ratio", true},
+        {NULL, "utilisation_ratio", true},
+        {NULL, "recovery_cost_ns", true},
+        {NULL, "faster_than_first_probability", true},
+        {NULL, "faster_than_first_probability_low", true},
+        {NULL, "faster_than_first_probability_high", true},
+        {NULL, "fidelity_cosine_ratio", true},
+        {NULL, "fidelity_error_ratio", true},
+    };
+    add_columns(table, timing, sizeof timing / sizeof *timing);
+    add_columns(table, limit, report->step_limit_ns > 0 ? 3 : 0);
+    add_columns(table, learning, learns ? has_target ? 4 : 2 : 0);
+    add_columns(table, hidden, sizeof hidden / sizeof *hidden);
 }
 
 void gs_sim_report_table(const gs_sim_report *report, gs_table *table)
 {
     bool learns = report->scenario->workload.real_gradients;
     bool has_target = report->scenario->workload.target_accuracy > 0.0;
-    add_columns(table, report, learns, has_target);
+    add_all_columns(table, report, learns, has_target);
     for (uint32_t s = 0; s < report->row_count; s++) {
         const gs_sim_row *row = &report->rows[s];
         gs_table_add(table, row->label, NULL);
@@ -193,13 +256,18 @@ void gs_sim_report_table(const gs_sim_report *report, gs_table *table)
         add_time(table, row->compute.mean);
         add_time(table, row->input.mean);
         add_exposed(table, row);
+        add_share(table, &row->overlap);
         add_time(table, row->wait.mean);
         add_time(table, row->overhead.mean);
         add_wire(table, row);
         add_rate(table, row->rate.mean);
         add_ratio(table, &row->vs_first, s == 0);
+        if (report->step_limit_ns > 0) {
+            add_chance(table, &row->over);
+        }
         if (learns) {
             add_learning(table, row, has_target);
         }
+        add_hidden(table, row);
     }
 }

@@ -61,7 +61,8 @@ gs_status gs_sim_store(gs_sim_batch *batch, gs_error *err)
     return status;
 }
 
-gs_json *gs_sim_document(const gs_sim_batch *batch, const char *answer, int exit_code)
+gs_json *gs_sim_document(const gs_sim_batch *batch, const gs_sim_report *report, const char *answer,
+                         int exit_code)
 {
     gs_json *document = gs_need(gs_result_json_create(batch->command, &batch->environment));
     gs_error err = {0};
@@ -75,6 +76,9 @@ gs_json *gs_sim_document(const gs_sim_batch *batch, const char *answer, int exit
         if (gs_result_json_add_run(document, &run, batch->run_ids[i], &err) != GS_OK) {
             gs_need(NULL);
         }
+    }
+    if (!gs_json_set(document, "strategies", gs_sim_report_json(report))) {
+        gs_need(NULL);
     }
     if (gs_result_json_finish(document, answer, exit_code, &err) != GS_OK) {
         gs_need(NULL);

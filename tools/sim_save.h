@@ -4,6 +4,7 @@
 
 #include "tools/cli.h"
 #include "tools/run_one.h"
+#include "tools/sim_report.h"
 
 typedef struct gs_sim_batch {
     const gs_cli *cli;
@@ -23,6 +24,7 @@ GS_MUST_USE gs_status gs_sim_store(gs_sim_batch *batch, gs_error *err);
 
 /* The whole document with the answer and the exit code. Out of memory ends the program. Owner:
  * caller. */
-gs_json *gs_sim_document(const gs_sim_batch *batch, const char *answer, int exit_code);
+gs_json *gs_sim_document(const gs_sim_batch *batch, const gs_sim_report *report, const char *answer,
+                         int exit_code);
 
 #endif

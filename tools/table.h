@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { GS_TABLE_COLUMNS_MAX = 32 };
+enum { GS_TABLE_COLUMNS_MAX = 48 };
 
 typedef enum gs_table_format { GS_TABLE_TEXT, GS_TABLE_CSV, GS_TABLE_MARKDOWN } gs_table_format;
 

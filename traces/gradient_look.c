@@ -4,7 +4,6 @@
 #include "traces/record.h"
 
 #include <float.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,9 +209,9 @@ static gs_status look_at(const gs_gradient_look *look, const part *of, const dou
     } rows[] = {
         {NORM, norm},
         {SPARSITY, (double)*sparse / (double)of->count},
-        {P50, gsl_stats_quantile_from_sorted_data(sorted, 1, of->count, 0.50)},
-        {P90, gsl_stats_quantile_from_sorted_data(sorted, 1, of->count, 0.90)},
-        {P99, gsl_stats_quantile_from_sorted_data(sorted, 1, of->count, 0.99)},
+        {P50, gs_quantile_of_sorted(sorted, (int64_t)of->count, 0.50)},
+        {P90, gs_quantile_of_sorted(sorted, (int64_t)of->count, 0.90)},
+        {P99, gs_quantile_of_sorted(sorted, (int64_t)of->count, 0.99)},
         {MAXIMUM, sorted[of->count - 1]},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

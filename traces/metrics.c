@@ -57,8 +57,9 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static double quantile(const double *sorted, int64_t count, double p)
+double gs_quantile_of_sorted(const double *sorted, int64_t count, double p)
 {
+    GS_ASSERT(count > 0);
     double place = (double)(count - 1) * p;
     double below = floor(place);
     int64_t index = (int64_t)below;
@@ -82,9 +83,9 @@ static gs_status put_quantiles(const gs_record *record, double *values)
         durations_ns[i] = gs_record_mean_ns(record, i);
     }
     qsort(durations_ns, (size_t)count, sizeof *durations_ns, by_value);
-    values[AT_step_p50_ns] = quantile(durations_ns, count, 0.50);
-    values[AT_step_p95_ns] = quantile(durations_ns, count, 0.95);
-    values[AT_step_p99_ns] = quantile(durations_ns, count, 0.99);
+    values[AT_step_p50_ns] = gs_quantile_of_sorted(durations_ns, count, 0.50);
+    values[AT_step_p95_ns] = gs_quantile_of_sorted(durations_ns, count, 0.95);
+    values[AT_step_p99_ns] = gs_quantile_of_sorted(durations_ns, count, 0.99);
     free(durations_ns);
     return GS_OK;
 }

@@ -104,10 +104,12 @@ typedef struct gs_run_facts {
     uint64_t events;                        /* of the simulator */
 } gs_run_facts;
 
+/* Exact, interpolated as type 7 of R does: with n sorted values x[0..n-1] and h = (n - 1) p, it is
+ * x[floor h] + (h - floor h) (x[floor h + 1] - x[floor h]). count > 0, p 0..1. */
+double gs_quantile_of_sorted(const double *sorted, int64_t count, double p);
+
 /* values [gs_metric_count()]: out, NAN where not reached or not measured. *out_censored: the target
  * was not reached, and time_to_target_ns, which is the end of the run then, is a lower bound.
- * Quantiles are exact and interpolate as type 7 of R does: with n sorted values x[0..n-1] and
- * h = (n - 1) p, the value is x[floor h] + (h - floor h) (x[floor h + 1] - x[floor h]).
  * Errors: GS_ENOMEM. */
 GS_MUST_USE gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts,
                                         double *values, bool *out_censored);

@@ -152,6 +152,7 @@ gs_json *gs_result_json_create(const char *command, const gs_environment *enviro
     set(&ok, object, "command", gs_json_new_text(command));
     set(&ok, object, "environment", environment_json(environment));
     set(&ok, object, "runs", gs_json_new_list());
+    set(&ok, object, "strategies", gs_json_new_null());
     set(&ok, object, "verdict", gs_json_new_null());
     set(&ok, object, "exit_code", gs_json_new_null());
     return complete(ok, object);

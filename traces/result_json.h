@@ -1,6 +1,7 @@
 /* The result of a command as JSON, for scripts: `sim --json` and whoever reads it.
  *
- * {"schema": "gradsync.result/1", "command", "environment", "runs": [...], "verdict", "exit_code"}.
+ * {"schema": "gradsync.result/1", "command", "environment", "runs": [...], "strategies",
+ * "verdict", "exit_code"}.
  * Within a major number of the schema fields are only added. A field is always there; what is not
  * known, not reached or not finite is null. Described in docs/formats.md. */
 #ifndef GS_TRACES_RESULT_JSON_H

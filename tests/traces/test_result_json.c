@@ -98,8 +98,9 @@ Test(result_json, a_run_is_told_in_full)
         "\"2026-11-29T19:30:31Z\",\"wall_ns\":123456789,\"inputs\":[{\"role\":\"profile\","
         "\"name\":\"rank0.json.gz\",\"format\":\"kineto\",\"bytes\":977,\"xxh3\":"
         "\"000000000000001f\"}],\"metrics\":{\"step_mean_ns\":0.5,\"step_p50_ns\":148213377,";
-    const char *tail = "},\"censored\":[\"time_to_target_ns\"]}],\"verdict\":\"done\","
-                       "\"exit_code\":0}";
+    const char *tail =
+        "},\"censored\":[\"time_to_target_ns\"]}],\"strategies\":null,\"verdict\":\"done\","
+        "\"exit_code\":0}";
     cr_assert_eq(strncmp(text, head, strlen(head)), 0, "%s", text);
     cr_assert_str_eq(text + strlen(text) - strlen(tail), tail);
     free(text);
