@@ -121,6 +121,7 @@ static const struct {
     {HEAD "0,0,0,1,gc,,0.5,0,-1,0,-1\n", "line 2: start_ts is \"\""},
     {HEAD "0,0,0,1,gc,1e9,0.5,0,-1,0,-1\n", "line 2: start_ts is \"1e9\""},
     {HEAD "0,0,0,1,gc,1000000000,0.5,0,-1,0,-1\n", "line 2: start_ts is \"1000000000\""},
+    {HEAD "0,0,0,1,gc,9991999999,0.5,0,-1,0,-1\n", "line 2: start_ts is \"9991999999\""},
     {HEAD "0,0,0,1,gc,0,0,0,-1,0,-1\n0,0,0,1.5,gc,0,0,0,-1,0,-1\n",
      "line 3: step is \"1.5\": allowed is a whole number of at least 0"},
     {HEAD "-1,0,0,1,gc,0,0,0,-1,0,-1\n", "line 2: dp_rank is \"-1\""},

@@ -141,8 +141,9 @@ static bool read_seconds(const char *text, size_t length, gs_time_ns *out_ns)
     while (at < end && *at >= '0' && *at <= '9' && value < SECONDS_MAX) {
         value = value * 10 + (*at++ - '0');
     }
-    bool has_digits = at > digits;
-    int64_t ns = value * GS_NS_PER_S;
+    /* What is too large goes the slow way, which looks at an exponent before it refuses. */
+    bool is_simple = at > digits && value < SECONDS_MAX;
+    int64_t ns = is_simple ? value * GS_NS_PER_S : 0;
     if (at < end && *at == '.') {
         int64_t weight = GS_NS_PER_S / 10;
         const char *fraction = ++at;
@@ -153,7 +154,7 @@ static bool read_seconds(const char *text, size_t length, gs_time_ns *out_ns)
             weight /= 10;
         }
     }
-    if (!has_digits || at != end) {
+    if (!is_simple || at != end) {
         double real = 0.0;
         if (!slow_number(text, length, &real)) {
             return false;
@@ -162,7 +163,7 @@ static bool read_seconds(const char *text, size_t length, gs_time_ns *out_ns)
         return true;
     }
     *out_ns = negative ? -ns : ns;
-    return value < SECONDS_MAX;
+    return true;
 }
 
 static gs_status bad_value(field which, const char *text, size_t length, gs_error *err)
