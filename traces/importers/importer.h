@@ -21,7 +21,7 @@ typedef struct gs_imported {
     const gs_curve *curves;
     uint32_t curve_count;
     const gs_step_table *step_table; /* durations by rank and step; NULL: none */
-    const gs_op_trace *ops; /* NULL: none */
+    const gs_op_trace *ops;          /* NULL: none */
     const char *const
         *notes; /* what is odd or missing, one line each: "failed: no rows (line 15)" */
     uint32_t note_count;
