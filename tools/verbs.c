@@ -52,8 +52,8 @@ static const char *const details[GS_VERB_COUNT] = {
         "probe says in one line what FILEs are. stat prints what they hold: ranks, steps, and "
         "where the time of a step goes. import writes a profile for workload.profile of a "
         "scenario; files of one job belong together. slow says which rank the others wait "
-        "for, when and why, from traces of several ranks or a CSV of steps. Files may be gzipped.\n" EXAMPLE
-        "gradsync trace probe rank0.json.gz" EXAMPLE
+        "for, when and why, from traces of several ranks or a CSV of steps. Files may be "
+        "gzipped.\n" EXAMPLE "gradsync trace probe rank0.json.gz" EXAMPLE
         "gradsync trace import rank*.json.gz -o profile.json" EXAMPLE
         "gradsync trace slow rank*.json.gz",
     [GS_VERB_plot] =
