@@ -35,6 +35,12 @@ static bool takes_file(const gs_flag *flag)
     return flag->value != NULL && strcmp(flag->value, "FILE") == 0;
 }
 
+/* What `list` prints the values of the flag as; NULL: no such list. */
+static const char *kind_of_values(gs_flag_id id)
+{
+    return gs_flag_at(id)->field == NULL ? "strategies" : id == GS_FLAG_format ? "formats" : NULL;
+}
+
 /* What follows flags that take a value, and the verbs, as a bash case. */
 static void put_bash_values(FILE *out)
 {
@@ -50,10 +56,11 @@ static void put_bash_values(FILE *out)
         }
         if (takes_file(flag)) {
             fputs(") COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", out);
-        } else if (flag->field == NULL) {
-            fputs(") COMPREPLY=($(compgen -W \"$(_gradsync_names strategies)\" -- \"$word\")); "
-                  "return ;;\n",
-                  out);
+        } else if (kind_of_values((gs_flag_id)i) != NULL) {
+            fprintf(out,
+                    ") COMPREPLY=($(compgen -W \"$(_gradsync_names %s)\" -- \"$word\")); "
+                    "return ;;\n",
+                    kind_of_values((gs_flag_id)i));
         } else if (flag->field->choices != NULL) {
             fputs(") COMPREPLY=($(compgen -W \"", out);
             put_list(flag->field->choices, out);
@@ -63,6 +70,23 @@ static void put_bash_values(FILE *out)
         }
     }
     fputs("    esac\n", out);
+}
+
+/* Parameters behind "-s NAME:", of which bash makes words of their own at the colon. */
+static void put_bash_parameters(FILE *out)
+{
+    fputs("    local at=0\n"
+          "    if [[ $word == : ]]; then at=1 word=''; elif [[ $before == : ]]; then at=2; fi\n"
+          "    if ((at > 0 && COMP_CWORD > at)); then\n"
+          "        case \"${COMP_WORDS[COMP_CWORD-at-1]}\" in -s|--strategy)\n"
+          "            COMPREPLY=($(compgen -S = -W \"$(gradsync show "
+          "\"${COMP_WORDS[COMP_CWORD-at]}\" --csv 2>/dev/null | tail -n +2 | cut -d, -f1)\" -- "
+          "\"$word\"))\n"
+          "            compopt -o nospace +o filenames 2>/dev/null\n"
+          "            return ;;\n"
+          "        esac\n"
+          "    fi\n",
+          out);
 }
 
 static void put_bash_verbs(FILE *out)
@@ -107,6 +131,7 @@ static void put_bash(FILE *out)
         out);
     put_verb_names("|", out);
     fputs(") verb=\"${COMP_WORDS[i]}\"; break ;;\n        esac\n    done\n", out);
+    put_bash_parameters(out);
     put_bash_values(out);
     put_bash_verbs(out);
     fputs("    if [[ $word == -* ]]; then\n"
@@ -153,8 +178,8 @@ static void put_zsh(FILE *out)
             fputc(':', out);
             if (takes_file(flag)) {
                 fputs("_files", out);
-            } else if (flag->field == NULL) {
-                fputs("_gradsync_names strategies", out);
+            } else if (kind_of_values((gs_flag_id)i) != NULL) {
+                fprintf(out, "_gradsync_names %s", kind_of_values((gs_flag_id)i));
             } else if (flag->field->choices != NULL) {
                 fputc('(', out);
                 put_list(flag->field->choices, out);
@@ -214,8 +239,8 @@ static void put_fish(FILE *out)
             fprintf(out, " -s %c", flag->letter);
         }
         fputs(flag->value == NULL ? "" : takes_file(flag) ? " -r" : " -x", out);
-        if (flag->field == NULL) {
-            fputs(" -a '(__gradsync_names strategies)'", out);
+        if (kind_of_values((gs_flag_id)i) != NULL) {
+            fprintf(out, " -a '(__gradsync_names %s)'", kind_of_values((gs_flag_id)i));
         } else if (flag->field->choices != NULL) {
             fputs(" -a '", out);
             put_list(flag->field->choices, out);
