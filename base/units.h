@@ -26,8 +26,8 @@ gs_time_ns gs_transfer_ns(int64_t bytes, int64_t rate_bps);
  * Spaces between number and unit are allowed. Fractions of a ns, byte or bit/s round up, so that
  * what is not 0 never becomes 0. Out is written only on GS_OK. Errors: GS_EINVAL with a text that
  * names the value and the units allowed (a bare number names the unit it may have meant).
- * Durations: ns us ms s min h d; µs is us. Sizes: B kB MB GB TB KiB MiB GiB TiB. Rates: bit/s kbit/s Mbit/s
- * Gbit/s Tbit/s, the same with bps, and B/s kB/s MB/s GB/s TB/s KiB/s MiB/s GiB/s. */
+ * Durations: ns us ms s min h d; µs is us. Sizes: B kB MB GB TB KiB MiB GiB TiB. Rates: bit/s
+ * kbit/s Mbit/s Gbit/s Tbit/s, the same with bps, and B/s kB/s MB/s GB/s TB/s KiB/s MiB/s GiB/s. */
 GS_MUST_USE gs_status gs_parse_duration(const char *text, gs_time_ns *out_ns, gs_error *err);
 GS_MUST_USE gs_status gs_parse_bytes(const char *text, int64_t *out_bytes, gs_error *err);
 GS_MUST_USE gs_status gs_parse_rate(const char *text, int64_t *out_bps, gs_error *err);
