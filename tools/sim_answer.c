@@ -2,6 +2,7 @@
  * sentence names its subject; none takes back what another says. */
 #include "tools/sim_report.h"
 
+#include "base/assert.h"
 #include "tools/message.h"
 
 #include <math.h>
@@ -166,6 +167,7 @@ static char *speed_text(const gs_sim_report *report, const gs_sim_row *best, boo
 {
     const gs_sim_row *next = fastest(report, best);
     const gs_sim_row *base = &report->rows[0];
+    GS_ASSERT(next != NULL); /* or alone_text would speak */
     gs_ratio ratio = gs_ratio_of(next->sample_ns, best->sample_ns, best->runs);
     bool tie = isfinite(ratio.value) && gs_ratio_is_tie(&ratio);
     bool with_base = !tie && best != base && next != base && isfinite(base->step.mean);
