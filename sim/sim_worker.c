@@ -213,6 +213,17 @@ static void ask(gs_sim *sim, uint32_t index)
     }
 }
 
+/* What kernels that start now take longer: the node's device, and the noise of the step. */
+static double compute_factor(gs_sim *sim, uint32_t index)
+{
+    const gs_sim_worker *worker = &sim->workers[index];
+    if (sim->compute_noise == NULL || worker->step == 0) {
+        return worker->compute_scale;
+    }
+    return worker->compute_scale * gs_compute_noise_factor(sim->compute_noise, index,
+                                                           (uint64_t)worker->step - 1, now_ns(sim));
+}
+
 /* The batch of every micro-step comes from the loader. true: it is there. */
 static bool has_input(gs_sim *sim, uint32_t index)
 {
@@ -313,11 +324,7 @@ static void block(gs_sim *sim, uint32_t index, uint32_t which)
 static bool play(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
-    double factor = worker->compute_scale;
-    if (sim->compute_noise != NULL) {
-        factor *= gs_compute_noise_factor(sim->compute_noise, index, (uint64_t)worker->step - 1,
-                                          now_ns(sim));
-    }
+    double factor = compute_factor(sim, index);
     gs_time_ns duration = 0;
     worker->since_ns = now_ns(sim);
     while (!sim->ended) {
@@ -372,13 +379,13 @@ static void compute(gs_sim *sim, uint32_t index)
 gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t index)
 {
     const gs_sim_worker *worker = &sim->workers[index];
+    double factor = compute_factor(sim, index);
     gs_time_ns duration = -1;
     for (uint32_t i = 0; worker->program != NULL && i < worker->program->segment_count; i++) {
         const gs_segment *segment = &worker->program->segments[i];
         if (segment->kind == GS_SEGMENT_OPTIMIZER) {
-            duration = gs_time_after(
-                duration < 0 ? 0 : duration,
-                gs_time_of((double)segment->duration_ns * worker->compute_scale + 0.5));
+            duration = gs_time_after(duration < 0 ? 0 : duration,
+                                     gs_time_of((double)segment->duration_ns * factor + 0.5));
         }
     }
     return duration;

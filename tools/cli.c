@@ -290,6 +290,9 @@ gs_status gs_cli_database(const gs_cli *cli, char *out, size_t out_bytes, bool *
                           gs_error *err)
 {
     *out_is_default = cli->flags.db[0] == '\0';
+    if (strcmp(cli->flags.db, ":memory:") == 0) {
+        return gs_fail(err, GS_EINVAL, "--db :memory: keeps nothing; name a file");
+    }
     if (!*out_is_default) {
         snprintf(out, out_bytes, "%s", cli->flags.db);
         return GS_OK;

@@ -228,7 +228,7 @@ static int finish(const gs_cli *cli, gs_loaded *loaded, gs_sim_batch *batch, gs_
     gs_sim_report_make(batch->scenario, batch->seeds, batch->outcomes, cli->flags.step_limit,
                        &report);
     int code = code_of(cli, &report);
-    gs_status stored = gs_sim_store(batch, &err);
+    gs_status stored = gs_sim_store_finish(batch, &err);
     if (stored != GS_OK && code == GS_EXIT_OK) {
         code = GS_EXIT_FAILED;
     }
@@ -268,6 +268,7 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_output *output)
     gs_outcome *outcomes = gs_need(calloc(count, sizeof *outcomes));
     batch.outcomes = outcomes;
     batch.run_ids = gs_need(calloc(count, sizeof *batch.run_ids));
+    batch.ended = gs_need(calloc(count, sizeof *batch.ended));
     char *command = command_text(cli, loaded);
     char *model = gs_scenario_model_name(scenario);
     char *config = gs_need(gs_json_write(scenario->resolved, false));
@@ -285,6 +286,8 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_output *output)
                                     : processors,
         .keep_all_ranks = cli->flags.steps == GS_STEPS_ALL,
         .look_every = cli->flags.gradients,
+        .ended = gs_sim_store_ended,
+        .context = &batch,
         .progress = &progress,
     };
     gs_interrupt_watch();
@@ -295,6 +298,7 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_output *output)
     }
     free(outcomes);
     free(batch.run_ids);
+    free(batch.ended);
     free(command);
     free(model);
     free(config);

@@ -59,14 +59,21 @@ static void tell_own(void *context, double share)
                      ((double)all->done + share) / (double)all->run_count);
 }
 
+static void count_ended(pool *all, uint32_t run)
+{
+    all->done++;
+    if (all->config->ended != NULL) {
+        all->config->ended(all->config->context, run);
+    }
+}
+
 static void run_here(pool *all)
 {
     gs_run_plan plan = plan_of(all, all->next);
     plan.progress = tell_own;
     plan.context = all;
     run_number(&plan, all, all->next, &all->outcomes[all->next]);
-    all->next++;
-    all->done++;
+    count_ended(all, (uint32_t)all->next++);
     tell_own(all, 0.0);
 }
 
@@ -154,10 +161,11 @@ static void end_child(pool *all, worker *place)
         gs_outcome_fail(&all->outcomes[place->run], text);
         free(text);
     }
+    uint32_t run = (uint32_t)place->run;
     close(place->fd);
     gs_wire_fini(&place->wire);
     *place = (worker){0};
-    all->done++;
+    count_ended(all, run);
 }
 
 static void tell_share(const pool *all)

@@ -14,7 +14,9 @@ typedef struct gs_pool_config {
     uint32_t seeds; /* a strategy or variant; scenario->seed and the ones after it */
     int64_t jobs;   /* processes at a time; 1: in this process */
     bool keep_all_ranks;
-    int64_t look_every; /* steps between looks at the gradients; 0: none */
+    int64_t look_every;                         /* steps between looks at the gradients; 0: none */
+    void (*ended)(void *context, uint32_t run); /* outcomes[run] is there; or NULL */
+    void *context;
     gs_progress *progress;
 } gs_pool_config;
 

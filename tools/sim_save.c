@@ -41,24 +41,47 @@ static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
     };
 }
 
-gs_status gs_sim_store(gs_sim_batch *batch, gs_error *err)
+static gs_status open_store(gs_sim_batch *batch, gs_error *err)
 {
     char path[GS_FLAG_TEXT_BYTES];
     bool is_default = false;
-    gs_store *store = NULL;
     GS_TRY(gs_cli_database(batch->cli, path, sizeof path, &is_default, err));
-    GS_TRY(gs_store_open(path, is_default ? GS_STORE_WRITE_MAKE_FOLDERS : GS_STORE_WRITE, &store,
-                         err));
-    gs_status status = GS_OK;
-    uint32_t count = batch->scenario->strategy_count * batch->seeds;
-    for (uint32_t i = 0; i < count && status == GS_OK; i++) {
-        if (batch->outcomes[i].started) {
-            gs_stored_run run = run_of(batch, i);
-            status = gs_store_write_run(store, &run, &batch->run_ids[i], err);
-        }
+    return gs_store_open(path, is_default ? GS_STORE_WRITE_MAKE_FOLDERS : GS_STORE_WRITE,
+                         &batch->store, err);
+}
+
+/* The next run in order, if the database has not failed before. */
+static void store_next(gs_sim_batch *batch)
+{
+    uint32_t run = batch->stored++;
+    if (batch->status == GS_OK && batch->store == NULL) {
+        batch->status = open_store(batch, &batch->error);
     }
-    gs_store_close(store);
-    return status;
+    if (batch->status == GS_OK && batch->outcomes[run].started) {
+        gs_stored_run row = run_of(batch, run);
+        batch->status = gs_store_write_run(batch->store, &row, &batch->run_ids[run], &batch->error);
+    }
+}
+
+void gs_sim_store_ended(void *context, uint32_t run)
+{
+    gs_sim_batch *batch = context;
+    uint32_t count = batch->scenario->strategy_count * batch->seeds;
+    batch->ended[run] = true;
+    while (batch->stored < count && batch->ended[batch->stored]) {
+        store_next(batch);
+    }
+}
+
+gs_status gs_sim_store_finish(gs_sim_batch *batch, gs_error *err)
+{
+    while (batch->stored < batch->scenario->strategy_count * batch->seeds) {
+        store_next(batch);
+    }
+    gs_store_close(batch->store);
+    batch->store = NULL;
+    *err = batch->error;
+    return batch->status;
 }
 
 gs_json *gs_sim_document(const gs_sim_batch *batch, const gs_sim_report *report, const char *answer,

@@ -16,11 +16,21 @@ typedef struct gs_sim_batch {
     const char *model_name;
     const char *config_json;
     int64_t *run_ids; /* [strategies * seeds], 0: not stored */
+    /* Runs are stored as they end, so that a process that is killed loses only those under way; and
+     * in their own order, whatever the number of processes, so that the database is the same. */
+    gs_store *store;
+    bool *ended;      /* [strategies * seeds] */
+    uint32_t stored;  /* runs before this one are in */
+    gs_status status; /* of the first thing that went wrong with the database */
+    gs_error error;
 } gs_sim_batch;
 
-/* Stores every run that was started; run_ids are set for those that are in. Errors: those of
- * gs_store_open and gs_store_write_run; what was stored before stays. */
-GS_MUST_USE gs_status gs_sim_store(gs_sim_batch *batch, gs_error *err);
+/* A run has ended: it is stored, and those after it that waited for it. For gs_pool_config.ended.
+ */
+void gs_sim_store_ended(void *batch, uint32_t run);
+/* The last of them, interrupted ones too, and the end of the batch. Errors: those of gs_store_open
+ * and gs_store_write_run; what was stored before stays. */
+GS_MUST_USE gs_status gs_sim_store_finish(gs_sim_batch *batch, gs_error *err);
 
 /* The whole document with the answer and the exit code. Out of memory ends the program. Owner:
  * caller. */

@@ -100,6 +100,11 @@ static gs_status check_path(const char *path, gs_store_mode mode, gs_error *err)
     if (strcmp(path, in_memory) == 0) {
         return GS_OK;
     }
+    if (strncmp(path, "file:", 5) == 0) {
+        return gs_fail(err, GS_EINVAL,
+                       "%s: SQLite takes that for an address; write ./%s for a file of that name",
+                       path, path);
+    }
     struct stat facts;
     if (stat(path, &facts) == 0) {
         if (!S_ISREG(facts.st_mode)) {
