@@ -63,9 +63,8 @@ void gs_sim_look_compute(gs_sim *sim, uint32_t index, gs_time_ns from_ns, gs_tim
     const gs_segment *segment = &worker->program->segments[worker->segment - 1];
     bool ends_unit =
         worker->segment < worker->program->segment_count && segment[1].kind == GS_SEGMENT_GRADIENT;
-    gs_timeline_kind kind = segment->kind == GS_SEGMENT_FORWARD ? GS_TIMELINE_FORWARD
-                            : segment->kind == GS_SEGMENT_INPUT ? GS_TIMELINE_LOAD
-                                                                : GS_TIMELINE_BACKWARD;
+    gs_timeline_kind kind =
+        segment->kind == GS_SEGMENT_FORWARD ? GS_TIMELINE_FORWARD : GS_TIMELINE_BACKWARD;
     gs_timeline_add_span(
         sim->timeline,
         (gs_timeline_span){.kind = kind,

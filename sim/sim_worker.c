@@ -332,17 +332,24 @@ static bool play(gs_sim *sim, uint32_t index)
             break;
         }
         const gs_segment *segment = &worker->program->segments[worker->segment];
-        bool instant = segment->kind == GS_SEGMENT_GRADIENT || segment->kind == GS_SEGMENT_BLOCKING;
-        if (instant && duration > 0) {
+        bool is_kernel = segment->kind == GS_SEGMENT_FORWARD ||
+                         segment->kind == GS_SEGMENT_BACKWARD ||
+                         segment->kind == GS_SEGMENT_OPTIMIZER;
+        if (!is_kernel && duration > 0) {
             break;
         }
         worker->segment++;
         if (segment->kind == GS_SEGMENT_GRADIENT) {
             unit_ready(sim, index, segment->index);
+        } else if (segment->kind == GS_SEGMENT_INPUT && segment->duration_ns > 0) {
+            /* The host's own time: no device and no noise of kernels makes it longer. */
+            worker->phase = GS_WORKER_INPUT;
+            event_at(sim, index, gs_time_after(worker->since_ns, segment->duration_ns));
+            return false;
         } else if (segment->kind == GS_SEGMENT_BLOCKING) {
             block(sim, index, segment->index);
             return false;
-        } else if (segment->kind != GS_SEGMENT_OPTIMIZER) {
+        } else if (segment->kind == GS_SEGMENT_FORWARD || segment->kind == GS_SEGMENT_BACKWARD) {
             gs_time_ns own = gs_time_of((double)segment->duration_ns * factor + 0.5);
             if (sim->timeline != NULL) {
                 gs_sim_look_compute(sim, index, worker->since_ns + duration, own);

@@ -19,7 +19,7 @@
 enum { GS_PROFILE_BATCH_MAX = 1000000000 };
 
 typedef enum gs_segment_kind {
-    GS_SEGMENT_INPUT,    /* the loader's cost of one batch, where the trace shows it */
+    GS_SEGMENT_INPUT,    /* the host waits for its loader; no device makes it longer */
     GS_SEGMENT_FORWARD,  /* compute; also whatever runs before the first gradient */
     GS_SEGMENT_BACKWARD, /* compute between gradients */
     GS_SEGMENT_GRADIENT, /* unit `index` is ready now; duration 0 */

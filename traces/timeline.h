@@ -17,7 +17,6 @@
 /* GS_TIMELINE_KIND(name, track, text): the track is what of a step row the kind adds up to. */
 /* clang-format off */
 #define GS_TIMELINE_KIND_LIST(X)                                                                   \
-    X(LOAD,      COMPUTE, "load")                                                                  \
     X(FORWARD,   COMPUTE, "forward")                                                               \
     X(BACKWARD,  COMPUTE, "backward")                                                              \
     X(OPTIMIZER, COMPUTE, "optimizer")                                                             \

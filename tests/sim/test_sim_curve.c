@@ -121,6 +121,35 @@ Test(sim_curve, a_blocking_op_waits_for_the_last_and_takes_its_wire_time)
     small_job_fini(&job);
 }
 
+/* A profile's own input time is the host's: a device that is twice as slow computes 2 x 1 ms and
+ * still waits 3 ms. */
+Test(sim_curve, input_of_the_profile_is_input_and_no_kernel)
+{
+    small_job_config config = small_job_default();
+    config.ranks = 1;
+    config.units = 1;
+    config.unit_elements = 16;
+    config.optimizer_ns = 0;
+    small_job job;
+    small_job_init(&job, &config, NULL);
+    static const gs_segment segments[] = {{GS_SEGMENT_INPUT, 0, 3000000},
+                                          {GS_SEGMENT_FORWARD, 0, 1000000},
+                                          {GS_SEGMENT_GRADIENT, 0, 0}};
+    static const gs_profile_step step = {.segments = segments, .segment_count = 3};
+    static const gs_profile_rank rank = {0, &step, 1};
+    job.profile.ranks = &rank;
+    job.scenario.noise.straggler =
+        (gs_straggler){.kind = GS_STRAGGLER_PERSISTENT, .rank = 0, .factor = 2.0};
+    gs_record *record = gs_record_create(1, true);
+    gs_sim_result result = run(&job, record, false);
+    cr_assert_eq(result.status, GS_OK, "%s", result.error.text);
+    gs_step_row row = gs_record_step_at(record, 0);
+    cr_assert_eq(row.input_ns, 3000000);
+    cr_assert_eq(row.compute_ns, 2000000);
+    gs_record_destroy(record);
+    small_job_fini(&job);
+}
+
 /* Twice the steps take no more memory: what a run needs it has after the first ones. */
 Test(sim_curve, steady_state_allocates_nothing)
 {

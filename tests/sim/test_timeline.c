@@ -73,7 +73,6 @@ static int64_t part_of(const gs_step_row *row, gs_timeline_kind kind)
         return row->input_ns;
     case GS_TIMELINE_OVERHEAD:
         return row->overhead_ns;
-    case GS_TIMELINE_LOAD:
     case GS_TIMELINE_FORWARD:
     case GS_TIMELINE_BACKWARD:
     case GS_TIMELINE_OPTIMIZER:
