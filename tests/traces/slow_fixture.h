@@ -63,10 +63,13 @@ static inline void plant_steps(const planted *set, unsigned char *is_slow)
     for (uint32_t s = 0; s < set->steps; s++) {
         double chance = draw(set, 1000, s, 0);
         in_burst = in_burst ? chance > 1.0 / 8 : chance < 1.0 / 40;
-        is_slow[s] = set->pattern == GS_SLOW_ALWAYS     ? 1
-                     : set->pattern == GS_SLOW_PERIODIC ? s % set->period == 3 % set->period
-                     : s >= set->steps / 3 && s < set->steps / 3 + 10 ? 1
-                                                                      : in_burst;
+        bool slow = in_burst || (s >= set->steps / 3 && s < set->steps / 3 + 10);
+        if (set->pattern == GS_SLOW_ALWAYS) {
+            slow = true;
+        } else if (set->pattern == GS_SLOW_PERIODIC) {
+            slow = s % set->period == 3 % set->period;
+        }
+        is_slow[s] = slow ? 1 : 0;
     }
 }
 
