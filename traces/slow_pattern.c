@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sf_gamma.h>
 
 /* Levels tried for the late state of stretches, in standard deviations of noise. */
 static const double LEVELS[] = {0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0};
@@ -14,8 +15,9 @@ static const double LEVELS[] = {0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0};
 static const double TAILS[] = {0.01, 0.02, 0.05};
 /* Two hiccups with a step or two between them make no stretch. */
 enum { STRETCH_STEPS_MIN = 4 };
-/* Scores count up to here towards a period: two hiccups a period apart must not make one. */
-static const double PERIODIC_MAX = 3.0;
+/* Scores count up to here towards a period: two hiccups a period apart must not make one. The same
+ * where patterns are compared: one level fits no better for being far exceeded in some steps. */
+static const double SCORE_MAX = 3.0;
 enum { LEVEL_COUNT = sizeof LEVELS / sizeof *LEVELS, TAIL_COUNT = sizeof TAILS / sizeof *TAILS };
 
 typedef struct fitter {
@@ -29,6 +31,7 @@ typedef struct fitter {
     double *folded;           /* [GS_SLOW_PERIOD_MAX] sums by phase */
     uint32_t *folded_count;
     gs_slow_fit best;
+    double best_weight;
 } fitter;
 
 const char *gs_slow_pattern_name(gs_slow_pattern pattern)
@@ -63,12 +66,30 @@ double gs_slow_least_mean(uint32_t count, const gs_slow_terms *terms)
                       : sqrt(2.0 * terms->inflation * always_cost(terms) / (double)count);
 }
 
-static void offer(fitter *in, gs_slow_fit fit)
+/* What one common level in the steps of trial explains, less the cost: comparable across patterns.
+ */
+static double weigh(const fitter *in, double cost)
 {
-    if (fit.excess <= 0.0 || fit.excess <= in->best.excess) {
+    double sum = 0.0;
+    double count = 0.0;
+    for (uint32_t i = 0; i < in->count; i++) {
+        if (in->trial[i] != 0 && !isnan(in->scores[i])) {
+            sum += fmin(in->scores[i], SCORE_MAX);
+            count += 1.0;
+        }
+    }
+    return gain_of(in->terms, sum, count) - cost;
+}
+
+/* Excess says whether it is a pattern at all, the weight which pattern it is. */
+static void offer(fitter *in, gs_slow_fit fit, double weight)
+{
+    bool is_first = in->best.pattern == GS_SLOW_NOT;
+    if (fit.excess <= 0.0 || (!is_first && weight <= in->best_weight)) {
         return;
     }
     in->best = fit;
+    in->best_weight = weight;
     memcpy(in->is_on, in->trial, in->count);
 }
 
@@ -79,8 +100,9 @@ static void try_always(fitter *in)
         sum += isnan(in->scores[i]) ? 0.0 : in->scores[i];
         in->trial[i] = 1;
     }
+    double cost = always_cost(in->terms);
     double gain = gain_of(in->terms, sum, (double)in->present);
-    offer(in, (gs_slow_fit){.pattern = GS_SLOW_ALWAYS, .excess = gain - always_cost(in->terms)});
+    offer(in, (gs_slow_fit){.pattern = GS_SLOW_ALWAYS, .excess = gain - cost}, weigh(in, cost));
 }
 
 /* The best set of stretches for one level: dynamic programming over (step, late or not), where
@@ -109,6 +131,20 @@ static double best_stretches(fitter *in, double level, double entry)
     return result;
 }
 
+/* What trial holds, its excess aside. False: too few steps for stretches. */
+static bool count_stretches(const fitter *in, gs_slow_fit *out)
+{
+    bool was_on = false;
+    uint32_t late = 0;
+    for (uint32_t i = 0; i < in->count; i++) {
+        late += in->trial[i];
+        out->stretches += in->trial[i] != 0 && !was_on ? 1 : 0;
+        was_on = in->trial[i] != 0;
+    }
+    out->pattern = out->stretches > 1 ? GS_SLOW_BURSTS : was_on ? GS_SLOW_SINCE : GS_SLOW_ONCE;
+    return late >= STRETCH_STEPS_MIN;
+}
+
 static void try_stretches(fitter *in)
 {
     double steps = (double)in->present;
@@ -118,22 +154,25 @@ static void try_stretches(fitter *in)
     }
     /* No lone step, of whatever size, pays for a stretch: a hiccup is no pattern. */
     double lone = 1.0 + gain_of(in->terms, highest, 1.0);
-    double further = fmax(log(steps) + 3.0, lone);
-    double first = fmax(cost_of(in->terms, 2.0 * steps), lone);
+    double each = log(steps) + 3.0;
+    double further = fmax(each, lone);
+    double cost = cost_of(in->terms, 2.0 * steps);
+    double first = fmax(cost, lone);
+    double best_level = 0.0;
+    double best = 0.0;
     for (int l = 0; l < LEVEL_COUNT; l++) {
         double excess = best_stretches(in, LEVELS[l], further) - (first - further);
         gs_slow_fit fit = {.excess = excess};
-        bool was_on = false;
-        uint32_t late = 0;
-        for (uint32_t i = 0; i < in->count; i++) {
-            late += in->trial[i];
-            fit.stretches += in->trial[i] != 0 && !was_on ? 1 : 0;
-            was_on = in->trial[i] != 0;
+        if (excess > best && count_stretches(in, &fit)) {
+            best_level = LEVELS[l];
+            best = excess;
         }
-        fit.pattern = fit.stretches > 1 ? GS_SLOW_BURSTS : was_on ? GS_SLOW_SINCE : GS_SLOW_ONCE;
-        if (late >= STRETCH_STEPS_MIN) {
-            offer(in, fit);
-        }
+    }
+    if (best > 0.0) {
+        gs_slow_fit fit = {.excess = best};
+        best_stretches(in, best_level, further);
+        (void)count_stretches(in, &fit);
+        offer(in, fit, weigh(in, cost + (fit.stretches - 1) * each));
     }
 }
 
@@ -144,7 +183,7 @@ static void fold(fitter *in, uint32_t period, double *out_gain, uint32_t best[3]
     memset(in->folded_count, 0, period * sizeof *in->folded_count);
     for (uint32_t i = 0, phase = 0; i < in->count; i++) {
         if (!isnan(in->scores[i])) {
-            in->folded[phase] += fmin(in->scores[i], PERIODIC_MAX);
+            in->folded[phase] += fmin(in->scores[i], SCORE_MAX);
             in->folded_count[phase]++;
         }
         phase = phase + 1 == period ? 0 : phase + 1;
@@ -188,7 +227,9 @@ static void try_periods(fitter *in)
         in->trial[i] = (i + best[0] - best[1]) % best[0] < best[2];
     }
     double cost = cost_of(in->terms, (double)longest * longest);
-    offer(in, (gs_slow_fit){.pattern = GS_SLOW_PERIODIC, .excess = gain - cost, .period = best[0]});
+    double excess = gain - cost;
+    offer(in, (gs_slow_fit){.pattern = GS_SLOW_PERIODIC, .excess = excess, .period = best[0]},
+          excess);
 }
 
 /* Single late steps: more of this rank's scores are high than chance gives. How often they are by
@@ -207,8 +248,9 @@ static void try_singles(fitter *in)
         }
         double chance = gsl_cdf_binomial_Q(found - 1, TAILS[t], in->present);
         double gain = -log(chance > 0.0 ? chance : 1e-300) / in->terms->inflation;
-        offer(in, (gs_slow_fit){.pattern = GS_SLOW_BURSTS,
-                                .excess = gain - cost_of(in->terms, 10.0 * TAIL_COUNT)});
+        double cost = cost_of(in->terms, 10.0 * TAIL_COUNT);
+        offer(in, (gs_slow_fit){.pattern = GS_SLOW_BURSTS, .excess = gain - cost},
+              weigh(in, cost + gsl_sf_lnchoose(in->present, found)));
     }
 }
 

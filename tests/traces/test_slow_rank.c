@@ -109,6 +109,30 @@ Test(slow_rank, a_rank_that_is_slow_in_bursts_is_named_with_its_cause)
     expect_named(GS_SLOW_BURSTS, 0.02, 1.05);
 }
 
+/* Far beyond the noise, a mean over all steps is high as well; the median of a rank that is late in
+ * every second or third step is not, so that "always" would name nobody. */
+Test(slow_rank, what_stands_out_far_in_every_second_or_third_step_is_periodic)
+{
+    for (uint32_t period = 2; period <= 4; period++) {
+        for (uint32_t steps = 60; steps <= 240; steps += 90) {
+            planted set = planted_default(period);
+            set.cv = 0.01;
+            set.steps = steps;
+            set.part = GS_STEP_COMPUTE;
+            set.pattern = GS_SLOW_PERIODIC;
+            set.period = period;
+            set.factor = 1.5;
+            gs_slow_report report = judge_planted(&set);
+            const gs_slow_rank *slow = &report.ranks[set.slow];
+            cr_expect_eq(report.named_count, 1, "period %u of %u steps", period, steps);
+            cr_expect_eq(slow->pattern, GS_SLOW_PERIODIC);
+            cr_expect_eq(slow->fit.period, period);
+            cr_expect_eq(slow->cause, GS_SLOW_COMPUTE);
+            gs_arena_fini(&arena);
+        }
+    }
+}
+
 /* In noise of 5 %, what comes in one of 4 to 9 steps or in a few bursts shows from 1.2 on: 20 steps
  * of one noise deviation each are like 200 steps of a third of one. */
 Test(slow_rank, in_more_noise_periods_and_bursts_are_named_from_a_factor_of_one_fifth_on)
