@@ -9,6 +9,8 @@
 
 /* A part that makes up this share of the delay is its cause. */
 static const double CAUSE_RATIO = 0.6;
+/* Of its delay, a rank that is no later at its collectives must be ahead of the next by so much. */
+static const double LEAD_RATIO = 0.5;
 /* Deviations beyond which a mean is not what it should be: 1 in 100, one-sided. */
 static const double CONTRADICTS = 2.33;
 /* A median of normal values has this standard deviation over that of their mean. */
@@ -264,6 +266,31 @@ static void describe(judge *in, uint32_t index, gs_step_part part)
     out->factor_ratio = usual > 0.0 ? 1.0 + (double)out->excess[of] / usual : 0.0;
 }
 
+/* Whether the others wait for this rank: it comes late to its collectives, by compute and input, or
+ * its link alone is slow. Places in a ring differ as well, in how long a collective holds each
+ * rank, and waits make up for it: there one rank is hardly behind the next, and nobody is slow. */
+static bool is_waited_for(judge *in, uint32_t index)
+{
+    const gs_slow_rank *rank = &in->report->ranks[index];
+    int64_t before = rank->excess[GS_STEP_COMPUTE] + rank->excess[GS_STEP_INPUT];
+    bool arrives_late = (double)before >= LEAD_RATIO * (double)rank->excess[GS_STEP_TIME];
+    bool knows_before = in->has[GS_STEP_COMPUTE] || in->has[GS_STEP_INPUT];
+    if (in->report->basis != GS_SLOW_BY_WORK || !knows_before || rank->cause == GS_SLOW_COMPUTE ||
+        rank->cause == GS_SLOW_INPUT || arrives_late) {
+        return true;
+    }
+    gs_step_part part = in->has[GS_STEP_WIRE] ? GS_STEP_WIRE : GS_STEP_TIME;
+    int64_t here = median_late(in, part, index, in->is_late);
+    for (uint32_t r = 0; r < in->table->rank_count; r++) {
+        size_t count = r == index ? 0 : collect(in, &in->series[part], r, in->is_late, false);
+        int64_t next = gs_slow_median(in->pile, count);
+        if (count > 0 && (double)(here - next) < LEAD_RATIO * (double)here) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What is told of every rank, slow or not. */
 static void sum_up_rank(judge *in, uint32_t index)
 {
@@ -427,8 +454,13 @@ static gs_status judge_ranks(judge *in, gs_error *err)
         sum_up_rank(in, r);
         GS_TRY(find_part(in, r, &part, err));
         if (part != GS_STEP_PARTS && out->step_count >= GS_SLOW_STEPS_MIN) {
+            gs_slow_rank unnamed = out->ranks[r];
             describe(in, r, part);
-            out->named[out->named_count++] = r;
+            if (is_waited_for(in, r)) {
+                out->named[out->named_count++] = r;
+            } else {
+                out->ranks[r] = unnamed;
+            }
         }
     }
     put_in_order(out);

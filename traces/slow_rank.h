@@ -10,7 +10,8 @@
  *
  * A rank is named if a pattern stands out (slow_pattern.h bounds how often that happens where
  * nobody is slow), if the delay is at least GS_SLOW_PART_RATIO of the part and GS_SLOW_STEP_RATIO
- * of the step, and if its own time as a whole does not contradict it. Pure. */
+ * of the step, and if its own time as a whole does not contradict it. Where waits are recorded, it
+ * must also come late to its collectives, or its link alone must be slow. Pure. */
 #ifndef GS_TRACES_SLOW_RANK_H
 #define GS_TRACES_SLOW_RANK_H
 

@@ -226,6 +226,24 @@ Test(slow_rank, a_part_that_another_part_makes_up_for_delays_nobody)
     gs_arena_fini(&arena);
 }
 
+/* As a ring over hosts of four ranks: the wire holds ranks 0 and 7, 3 and 4 longer than those away
+ * from a host's end, whose waits make up for it. All come at the same time and nobody is slow. */
+Test(slow_rank, places_in_a_ring_that_end_later_are_not_blamed)
+{
+    static const int64_t WIRE_MS[] = {39, 25, 16, 35, 35, 21, 11, 39};
+    gs_step_table table = steady();
+    for (size_t i = 0; i < (size_t)table.rank_count * table.step_count; i++) {
+        int64_t wire =
+            WIRE_MS[i % table.rank_count] * GS_NS_PER_MS + (int64_t)(i * 7919 % 100) * GS_NS_PER_US;
+        table.parts[GS_STEP_COMPUTE][i] = 60 * GS_NS_PER_MS;
+        table.parts[GS_STEP_WIRE][i] = wire;
+        table.parts[GS_STEP_TIME][i] = 120 * GS_NS_PER_MS;
+        table.parts[GS_STEP_WAIT][i] = 40 * GS_NS_PER_MS - wire;
+    }
+    cr_expect_eq(judge(&table).answer, GS_SLOW_NOBODY);
+    gs_arena_fini(&arena);
+}
+
 Test(slow_rank, a_stretch_up_to_the_end_has_its_first_step)
 {
     gs_step_table table = steady();
