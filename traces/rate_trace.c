@@ -167,6 +167,10 @@ static gs_status read_row(const reader *r, const char *line, const gs_rate_point
     if (before != NULL && out->at_ns <= before->at_ns) {
         return fail(r, cells[0], "later than the row before; sort the rows by time");
     }
+    /* Each row is an event for every link that others share: ns apart, a run would never end. */
+    if (before != NULL && out->at_ns - before->at_ns < GS_NS_PER_US) {
+        return fail(r, cells[0], "1us or more after the row before; take fewer rows");
+    }
     return read_factor(r, cells[1], &out->factor);
 }
 

@@ -367,6 +367,18 @@ Test(import_nccl_tests, what_is_no_text_of_lines_is_refused)
     gs_arena_fini(&arena);
 }
 
+Test(import_nccl_tests, a_table_without_a_usable_row_names_the_first)
+{
+    cr_assert_eq(import_text(NAMED HEAD "1000000 1 flaot sum 100.0 10.00 1 0\n"
+                                        "2000000 1 float sum nan 10.00 1 0\n",
+                             NULL),
+                 GS_EPARSE);
+    cr_assert(strstr(err.text, "no row of it can be used; the first, line ") != NULL, "%s",
+              err.text);
+    cr_assert(strstr(err.text, "its type is none of nccl-tests") != NULL, "%s", err.text);
+    gs_arena_fini(&arena);
+}
+
 Test(import_nccl_tests, no_memory_at_any_point_is_told_and_leaks_nothing)
 {
     char path[TEST_PATH_BYTES];

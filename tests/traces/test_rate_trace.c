@@ -72,6 +72,9 @@ Test(rate_trace, what_is_wrong_is_named_with_its_line)
                    "bw.csv: line 2: \"1\" is not 0, where the first row must start");
     expect_refusal("time [s],factor\n0,1\n2,1\n2,1\n",
                    "bw.csv: line 4: \"2\" is not later than the row before; sort the rows by time");
+    expect_refusal(
+        "time [ns],factor\n0,1\n999,2\n",
+        "bw.csv: line 3: \"999\" is not 1us or more after the row before; take fewer rows");
     expect_refusal("time [s],factor\n0\n",
                    "bw.csv: line 2: \"0\" is not a row of two cells with a comma between them");
     expect_refusal("time [s],factor\n0,1,2\n",

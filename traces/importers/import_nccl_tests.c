@@ -59,6 +59,8 @@ typedef struct reader {
     uint32_t line;
     uint32_t failure_line; /* of the run being read; 0: none */
     uint32_t failed_runs;
+    uint32_t left_out_line; /* the first row of the run being read that was left out; 0: none */
+    char left_out[NAME_BYTES];
     bool is_output;              /* a head or a run was seen */
     bool names_runs;             /* a line names a test program */
     bool no_result;              /* the file was read to its end and gave no curve */
@@ -86,6 +88,10 @@ static void end_run(reader *in)
         in->failed_runs++;
         if (in->failure_line > 0) {
             snprintf(in->reason, sizeof in->reason, "it failed (line %u)", in->failure_line);
+        } else if (in->left_out_line > 0) {
+            snprintf(in->reason, sizeof in->reason,
+                     "no row of it can be used; the first, line %u: %s", in->left_out_line,
+                     in->left_out);
         } else {
             snprintf(in->reason, sizeof in->reason, "a header without rows (line %u)", run->line);
         }
@@ -98,6 +104,7 @@ static void end_run(reader *in)
                             in->failure_line, run->rows);
     }
     in->failure_line = 0;
+    in->left_out_line = 0;
     /* One run a size, one after the other, is one curve. */
     draft *before = in->draft_count < 2 ? NULL : &in->drafts[in->draft_count - 2];
     if (run->rows > 0 && before != NULL && before->collective == run->collective &&
@@ -147,6 +154,15 @@ static void take_rank_line(reader *in, const gs_nccl_line *line)
     }
 }
 
+static void leave_out(reader *in, const char *why)
+{
+    gs_import_notes_add(in->notes, "%s: line %u: left out: %s", in->file, in->line, why);
+    if (in->left_out_line == 0) {
+        in->left_out_line = in->line;
+        snprintf(in->left_out, sizeof in->left_out, "%s", why);
+    }
+}
+
 static gs_status take_row(reader *in, const gs_nccl_line *line)
 {
     if (current(in) == NULL) {
@@ -156,9 +172,10 @@ static gs_status take_row(reader *in, const gs_nccl_line *line)
         return GS_OK; /* sizes below one element an item: printed, but nothing was moved */
     }
     if (!gs_nccl_row_holds(line)) {
-        gs_import_notes_add(
-            in->notes, "%s: line %u: left out: algbw %.2f GB/s is not %lld B in %.6g us", in->file,
-            in->line, line->alg_gbps.value, (long long)line->bytes, line->time_us.value);
+        char why[NAME_BYTES];
+        snprintf(why, sizeof why, "algbw %.2f GB/s is not %lld B in %.6g us", line->alg_gbps.value,
+                 (long long)line->bytes, line->time_us.value);
+        leave_out(in, why);
         return GS_OK;
     }
     if (in->row_count == ROWS_MAX) {
@@ -200,7 +217,7 @@ static gs_status take_line(reader *in, char *text)
     case GS_NCCL_ROW:
         return take_row(in, &line);
     case GS_NCCL_BROKEN_ROW:
-        gs_import_notes_add(in->notes, "%s: line %u: left out: %s", in->file, in->line, line.extra);
+        leave_out(in, line.extra);
         return GS_OK;
     case GS_NCCL_NAMED:
         return begin_run(in, gs_collective_name(line.text));

@@ -187,6 +187,9 @@ void gs_nccl_line_read(char *line, gs_nccl_line *out)
         } else {
             broken(out, "its size is no whole number");
         }
+    } else if (count >= 3 + HALF_COLUMNS && whole(words[0], &out->bytes) &&
+               whole(words[1], &elements)) {
+        broken(out, "its type is none of nccl-tests: float, half, bfloat16, ...");
     }
 }
 
