@@ -235,10 +235,11 @@ static void take_scales(const plan *all, gs_explain *out)
         }
         gs_explain_scale row = out->scales[i];
         double usd = gs_variant_usd_per_hour(all->variants[all->scales[i]]);
-        double rate = 0.0;
+        double sum_ns = 0.0;
         for (uint32_t seed = 0; seed < out->seeds; seed++) {
-            rate += 1e9 / measure->sample_ns[seed] / out->seeds;
+            sum_ns += measure->sample_ns[seed];
         }
+        double rate = 1e9 * out->seeds / sum_ns; /* all samples over all time, as step says */
         row.step = gs_spread_of(measure->step_ns, out->seeds);
         row.samples_per_s = rate;
         row.efficiency = row.added_rank = row.added_usd = (double)NAN;
@@ -286,6 +287,11 @@ static void find_even(gs_explain *out)
     if (unit.error == NULL) {
         out->has_even = true;
         out->even = gs_even_find(gain_at, &pair, LINK_LEAST, LINK_GREATEST, &out->even_factor);
+        /* Below its least size a curve has the least time at any rate. */
+        if (out->even == GS_EVEN_ALWAYS && gs_variant_has_curve(out->base) &&
+            out->actual.outside_curve) {
+            out->even = GS_EVEN_UNKNOWN;
+        }
     }
 }
 

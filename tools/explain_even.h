@@ -10,7 +10,8 @@ typedef double gs_gain(void *context, double factor);
 typedef enum gs_even_kind {
     GS_EVEN_FOUND,
     GS_EVEN_ALWAYS, /* gains at the least factor already */
-    GS_EVEN_NEVER   /* does not gain at the greatest factor */
+    GS_EVEN_NEVER,  /* does not gain at the greatest factor */
+    GS_EVEN_UNKNOWN /* the link's rate has no part in what is measured of it; never found */
 } gs_even_kind;
 
 /* The factor between least and greatest (> 0) at which gain is 0, to 0.25 %: 1 + log2 of

@@ -320,7 +320,11 @@ static void set_link(gs_json *document, const gs_explain *explain)
 static void set_even(gs_json *document, const gs_explain *explain)
 {
     static const char *const kinds[] = {
-        [GS_EVEN_FOUND] = "found", [GS_EVEN_ALWAYS] = "always", [GS_EVEN_NEVER] = "never"};
+        [GS_EVEN_FOUND] = "found",
+        [GS_EVEN_ALWAYS] = "always",
+        [GS_EVEN_NEVER] = "never",
+        [GS_EVEN_UNKNOWN] = "unknown",
+    };
     gs_json *object = gs_need(gs_json_new_object());
     const gs_link *link = gs_scenario_outer_link(explain->base);
     bool found = explain->has_even && explain->even == GS_EVEN_FOUND;

@@ -11,6 +11,8 @@
 
 /* Less than this share of a step is no limit. */
 static const double MATTERS = 0.05;
+/* Nor is less than this share of it worth a line. */
+static const double WORTH_A_LINE = 0.01;
 
 char *gs_explain_time(double ns, char out[GS_UNIT_TEXT_BYTES])
 {
@@ -31,15 +33,16 @@ char *gs_explain_step_text(const gs_explain *explain)
     char mean[GS_UNIT_TEXT_BYTES], compute[GS_UNIT_TEXT_BYTES], exposed[GS_UNIT_TEXT_BYTES];
     char comm[GS_UNIT_TEXT_BYTES], hidden[GS_UNIT_TEXT_BYTES], wait[GS_UNIT_TEXT_BYTES];
     char input[GS_UNIT_TEXT_BYTES], overhead[GS_UNIT_TEXT_BYTES], ideal[GS_UNIT_TEXT_BYTES];
-    return gs_text("step %s = compute %s + exposed comm %s (of %s, %s hidden) + wait for late "
-                   "ranks %s + input %s + overhead %s; ideal %s: efficiency %.1f %%",
-                   gs_explain_time(step->mean_ns, mean), gs_explain_time(step->compute_ns, compute),
-                   gs_explain_time(step->exposed_ns, exposed), gs_explain_time(step->comm_ns, comm),
-                   gs_explain_time(step->comm_ns - step->exposed_ns, hidden),
-                   gs_explain_time(step->wait_ns, wait), gs_explain_time(step->input_ns, input),
-                   gs_explain_time(step->overhead_ns, overhead),
-                   gs_explain_time(explain->ideal.mean_ns, ideal),
-                   100.0 * explain->ideal.mean_ns / step->mean_ns);
+    return gs_text(
+        "step %s = compute %s + exposed comm %s (of %s, %s hidden) + wait for "
+        "ranks to come to an op %s + input %s + overhead %s; ideal %s: efficiency %.1f %%",
+        gs_explain_time(step->mean_ns, mean), gs_explain_time(step->compute_ns, compute),
+        gs_explain_time(step->exposed_ns, exposed), gs_explain_time(step->comm_ns, comm),
+        gs_explain_time(step->comm_ns - step->exposed_ns, hidden),
+        gs_explain_time(step->wait_ns, wait), gs_explain_time(step->input_ns, input),
+        gs_explain_time(step->overhead_ns, overhead),
+        gs_explain_time(explain->ideal.mean_ns, ideal),
+        100.0 * explain->ideal.mean_ns / step->mean_ns);
 }
 
 static bool is_inside(const gs_scenario *base)
@@ -128,6 +131,10 @@ char *gs_explain_even_text(const gs_explain *explain)
     } else if (explain->even == GS_EVEN_ALWAYS) {
         text = gs_text("Break-even: %u ranks beat %s at any bandwidth from %s of the %s on",
                        explain->base->ranks, unit, at, inside ? "intra link" : "nic");
+    } else if (explain->even == GS_EVEN_UNKNOWN) {
+        text = gs_text("Break-even: cannot be told, what is sent is smaller than what the curve of "
+                       "the %s has measured",
+                       inside ? "intra link" : "nic");
     } else {
         text = gs_text("Break-even: none, %u ranks do not beat %s whatever the bandwidth of the %s",
                        explain->base->ranks, unit, inside ? "intra link" : "nic");
@@ -241,6 +248,47 @@ char *gs_explain_limit_text(const gs_explain *explain, const char **out_key)
                    100.0 * MATTERS);
 }
 
+/* --- the wait -------------------------------------------------------------------------------- */
+
+typedef void sayer(void *context, const char *text);
+
+__attribute__((format(printf, 3, 4))) static void sayf(sayer *say, void *context,
+                                                       const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    say(context, text);
+}
+
+/* Ranks are alike and nothing varies: nobody is late because of what it computes. */
+static bool ranks_are_alike(const gs_explain *explain)
+{
+    for (uint32_t i = 0; i < explain->cause_count; i++) {
+        const gs_cause *cause = explain->causes[i].cause;
+        if (cause->limit == GS_LIMIT_RANK || cause->limit == GS_LIMIT_NOISE) {
+            return false;
+        }
+    }
+    return explain->base->workload.input.time_ns == 0;
+}
+
+static void remark_wait(const gs_explain *explain, sayer *say, void *context)
+{
+    const gs_measure *step = &explain->actual;
+    if (step->wait_ns < WORTH_A_LINE * step->mean_ns || !ranks_are_alike(explain)) {
+        return;
+    }
+    char wait[GS_UNIT_TEXT_BYTES];
+    gs_explain_time(step->wait_ns, wait);
+    sayf(say, context,
+         "No rank is late: ranks leave an op at different times and meet again at the next; the "
+         "wait of %s is this skew of the network, and is part of what bandwidth and latency cost.",
+         wait);
+}
+
 /* --- what cannot be told ---------------------------------------------------------------------- */
 
 static bool varies_slowly(const gs_scenario *base)
@@ -254,19 +302,6 @@ static bool varies_slowly(const gs_scenario *base)
 static int64_t passes(const gs_scenario *base, const gs_measure *step)
 {
     return llround(step->samples_per_step / ((double)base->workload.batch_per_rank * base->ranks));
-}
-
-typedef void sayer(void *context, const char *text);
-
-__attribute__((format(printf, 3, 4))) static void sayf(sayer *say, void *context,
-                                                       const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    say(context, text);
 }
 
 static void remark_causes(const gs_explain *explain, sayer *say, void *context)
@@ -296,6 +331,7 @@ static void remark_causes(const gs_explain *explain, sayer *say, void *context)
 void gs_explain_remarks(const gs_explain *explain, sayer *say, void *context)
 {
     const gs_scenario *base = explain->base;
+    remark_wait(explain, say, context);
     remark_causes(explain, say, context);
     if (base->ranks > 1 && passes(base, &explain->actual) == 1) {
         say(context, "Gradients travel after every pass; accumulation sends them once for several "
