@@ -82,10 +82,9 @@ gs_ratio gs_ratio_of(const double *base, const double *other, size_t count)
 
 bool gs_ratio_is_tie(const gs_ratio *ratio)
 {
-    if (ratio->pairs < 2) {
-        return ratio->value >= 1.0 && ratio->value <= 1.0;
-    }
-    return ratio->low <= 1.0 && ratio->high >= 1.0;
+    /* A difference that small is none to act on, however sure it is. */
+    bool close = fabs(log(ratio->value)) <= SAME_WIDTH;
+    return close || (ratio->pairs > 1 && ratio->low <= 1.0 && ratio->high >= 1.0);
 }
 
 /* Ascending, what is not finite last. */

@@ -56,15 +56,27 @@ Test(sim_stats, equal_times_tie_exactly_and_a_sure_difference_does_not)
     cr_assert_not(gs_ratio_is_tie(&half));
 }
 
-Test(sim_stats, with_one_pair_only_equal_times_tie)
+Test(sim_stats, with_one_pair_equal_times_tie_and_those_within_5e_4)
 {
     const double base[] = {3.0};
-    const double other[] = {3.0000001};
+    const double other[] = {3.0012}; /* 4e-4 */
+    const double far[] = {3.0018};   /* 6e-4 */
     gs_ratio same = gs_ratio_of(base, base, 1);
     gs_ratio near = gs_ratio_of(base, other, 1);
     cr_assert(gs_ratio_is_tie(&same));
-    cr_assert_not(gs_ratio_is_tie(&near));
+    gs_ratio apart = gs_ratio_of(base, far, 1);
+    cr_assert(gs_ratio_is_tie(&near));
+    cr_assert_not(gs_ratio_is_tie(&apart));
     cr_assert(isnan(near.low));
+}
+
+Test(sim_stats, a_sure_difference_below_5e_4_is_a_tie)
+{
+    const double base[] = {3.0, 5.0, 7.0};
+    const double other[] = {3.00015, 5.00025, 7.00035}; /* 5e-5 each: low and high are below 1 */
+    gs_ratio ratio = gs_ratio_of(base, other, 3);
+    cr_assert_lt(ratio.high, 1.0);
+    cr_assert(gs_ratio_is_tie(&ratio));
 }
 
 Test(sim_stats, a_censored_median_is_unknown_once_it_falls_on_the_censored)
