@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_COLUMNS = 100, FLAG_COLUMNS = 34 };
+enum { LINE_COLUMNS = 100, FLAG_COLUMNS = 34, VERB_COLUMNS = 40 };
 
 /* Words of text from `column` on, indented in the lines that follow. */
 static void put_wrapped(const char *text, size_t column, size_t indent, FILE *out)
@@ -89,7 +89,7 @@ static void put_program(FILE *out)
         const gs_verb *verb = gs_verb_at((gs_verb_id)i);
         char start[64];
         snprintf(start, sizeof start, "  %s %s", verb->name, verb->words);
-        fprintf(out, "%-*s%s\n", FLAG_COLUMNS, start, verb->summary);
+        fprintf(out, "%-*s%s\n", VERB_COLUMNS, start, verb->summary);
     }
     fprintf(out, "\nFlags of every verb, before or after it:\n");
     put_flags(GS_VERB_completion, out);
