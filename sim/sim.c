@@ -82,11 +82,16 @@ static gs_status make_task(gs_sim *sim, gs_error *err)
 }
 
 /* Steps from one to the next where at most `most` of them are wanted, and asked_steps if given. */
-static int64_t interval(const gs_sim *sim, int64_t asked_steps, int64_t most)
+static int64_t interval(const gs_scenario *scenario, int64_t asked_steps, int64_t most)
 {
-    int64_t least = (sim->scenario->workload.budget_steps + most - 1) / most;
+    int64_t least = (scenario->workload.budget_steps + most - 1) / most;
     least = least > 0 ? least : 1;
     return asked_steps > least ? asked_steps : least;
+}
+
+int64_t gs_sim_evaluation_steps(const gs_scenario *scenario)
+{
+    return interval(scenario, 0, EVALUATIONS);
 }
 
 static gs_status make_watch(gs_sim *sim, gs_error *err)
@@ -102,8 +107,8 @@ static gs_status make_watch(gs_sim *sim, gs_error *err)
         .optimizer = &workload->task.optimizer,
         .ranks = sim->job.ranks,
         .batch_per_rank = workload->batch_per_rank,
-        .fidelity_every = interval(sim, 0, EVALUATIONS),
-        .look_every = look_every > 0 ? interval(sim, look_every, LOOKS_MAX) : 0,
+        .fidelity_every = interval(sim->scenario, 0, EVALUATIONS),
+        .look_every = look_every > 0 ? interval(sim->scenario, look_every, LOOKS_MAX) : 0,
         .series = gs_record_series(sim->config.record),
     };
     gs_status status = gs_gradient_watch_create(&config, &sim->arena, &sim->watch);
@@ -247,7 +252,7 @@ static void start(gs_sim *sim)
     sim->budget_passes = workload->budget_steps * sim->job.accumulation;
     sim->evaluate_every = sim->config.evaluate_every;
     if (sim->evaluate_every <= 0) {
-        sim->evaluate_every = interval(sim, 0, EVALUATIONS);
+        sim->evaluate_every = gs_sim_evaluation_steps(sim->scenario);
     }
     for (uint32_t i = 0; i < sim->entity_count && !sim->ended; i++) {
         gs_driver_start(sim->entities[i].driver, 0);

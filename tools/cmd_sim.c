@@ -104,12 +104,28 @@ static char *command_text(const gs_cli *cli, const gs_loaded *loaded)
     return gs_need(text);
 }
 
+/* Strategies get as many samples, not as much time: one that takes more of them a step, or less
+ * time, is cut off by it. */
+static void put_budget(const gs_scenario *scenario, FILE *out)
+{
+    const gs_workload *workload = &scenario->workload;
+    int64_t passes = workload->budget_steps * workload->accumulation;
+    fprintf(out, "budget: %" PRId64 " pass%s a rank = %" PRId64 " samples", passes,
+            passes == 1 ? "" : "es", gs_scenario_budget_samples(scenario));
+    if (workload->real_gradients) {
+        int64_t steps = gs_sim_evaluation_steps(scenario);
+        fprintf(out, "; accuracy evaluated every %" PRId64 " step%s", steps, steps == 1 ? "" : "s");
+    }
+    fputc('\n', out);
+}
+
 static void put_header(const gs_cli *cli, const gs_loaded *loaded, FILE *out)
 {
     char *headline = gs_scenario_headline(&loaded->scenario);
     fprintf(out, "%s\n", headline);
     free(headline);
     gs_scenario_put_details(&loaded->scenario, out);
+    put_budget(&loaded->scenario, out);
     if (loaded->launcher.variable != NULL) {
         fprintf(out, "%" PRId64 " ranks instead of the scenario's, as %s says\n",
                 loaded->launcher.ranks, loaded->launcher.variable);

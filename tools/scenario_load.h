@@ -28,6 +28,9 @@ char *gs_scenario_headline(const gs_scenario *scenario);
 /* Lines on what is assumed, what varies, the loader, and what the profile does not say. */
 void gs_scenario_put_details(const gs_scenario *scenario, FILE *out);
 
+/* Samples that a run takes, all ranks together: the same for every strategy. */
+int64_t gs_scenario_budget_samples(const gs_scenario *scenario);
+
 /* Bytes of the gradient of one rank. */
 int64_t gs_scenario_gradient_bytes(const gs_scenario *scenario);
 

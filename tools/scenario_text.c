@@ -55,6 +55,13 @@ static char *curve_text(const gs_link *link)
     return text;
 }
 
+int64_t gs_scenario_budget_samples(const gs_scenario *scenario)
+{
+    const gs_workload *workload = &scenario->workload;
+    return workload->budget_steps * workload->accumulation * workload->batch_per_rank *
+           (int64_t)scenario->ranks;
+}
+
 char *gs_scenario_headline(const gs_scenario *scenario)
 {
     const gs_link *outer = gs_scenario_outer_link(scenario);

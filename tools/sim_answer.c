@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "tools/message.h"
+#include "tools/scenario_load.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -181,14 +182,19 @@ static char *limit_text(const gs_sim_report *report, const gs_sim_row *row)
     if (report->step_limit_ns == 0) {
         return gs_text("%s", "");
     }
-    return gs_text(" A step of %s takes longer than %s with probability %.3g %% (95 %% CI %.3g to "
-                   "%.3g %%, %zu steps).",
-                   row->label, gs_format_duration(report->step_limit_ns, limit),
+    return gs_text(" A step of %s (mean over its ranks) takes longer than %s with probability "
+                   "%.3g %% (95 %% CI %.3g to %.3g %%, %zu steps).",
+                   row->label, gs_sim_limit_text(report->step_limit_ns, limit),
                    100.0 * row->over.value, 100.0 * row->over.low, 100.0 * row->over.high,
                    row->over.count);
 }
 
 /* --- the target ------------------------------------------------------------------------------- */
+
+static long long budget_samples(const gs_sim_report *report)
+{
+    return (long long)gs_scenario_budget_samples(report->scenario);
+}
 
 /* The row that most runs of reach the target soonest, leaving one out; NULL: none. */
 static const gs_sim_row *first_there(const gs_sim_report *report, const gs_sim_row *without)
@@ -254,8 +260,8 @@ static char *yet_text(const gs_sim_report *report, const gs_sim_row *best)
 {
     double target = report->scenario->workload.target_accuracy;
     if (!isfinite(best->target_ns)) {
-        return gs_text(" %s reaches %g in %u of %u runs.", best->label, target, best->reached,
-                       best->good);
+        return gs_text(" %s reaches %g in %u of %u runs within %lld samples.", best->label, target,
+                       best->reached, best->good, budget_samples(report));
     }
     char *after = after_text(best);
     char *text = gs_text(" %s reaches %g %s.", best->label, target, after);
@@ -273,7 +279,8 @@ static char *target_text(const gs_sim_report *report, const gs_sim_row *best,
     char *race = NULL;
     *out_about = best;
     if (first == NULL) {
-        race = gs_text("None reaches accuracy %g in most of its runs.", target);
+        race = gs_text("None reaches accuracy %g in most of its runs within %lld samples.", target,
+                       budget_samples(report));
     } else if (next == NULL) {
         char *after = after_text(first);
         race = gs_text("%s alone reaches accuracy %g, %s.", first->label, target, after);
@@ -313,8 +320,8 @@ static char *learned_text(const gs_sim_report *report, const gs_sim_row *row)
         text = gs_text(" Final accuracy %s; %g is reached %s.", accuracy, target, after);
         free(after);
     } else {
-        text = gs_text(" Final accuracy %s; %g is reached in %u of %u runs.", accuracy, target,
-                       row->reached, row->good);
+        text = gs_text(" Final accuracy %s; %g is reached in %u of %u runs within %lld samples.",
+                       accuracy, target, row->reached, row->good, budget_samples(report));
     }
     free(accuracy);
     return text;

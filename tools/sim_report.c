@@ -126,6 +126,21 @@ static void make_row(gs_sim_row *row, const gs_outcome *outcomes)
     free(values);
 }
 
+char *gs_sim_limit_text(gs_time_ns limit_ns, char out[GS_UNIT_TEXT_BYTES])
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1.0}};
+    size_t unit = 0;
+    while (unit < 3 && (double)limit_ns < units[unit].ns) {
+        unit++;
+    }
+    snprintf(out, GS_UNIT_TEXT_BYTES, "%.12g %s", (double)limit_ns / units[unit].ns,
+             units[unit].name);
+    return out;
+}
+
 void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_outcome *outcomes,
                         gs_time_ns step_limit_ns, gs_sim_report *out)
 {
@@ -134,7 +149,7 @@ void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_ou
                            .step_limit_ns = step_limit_ns,
                            .row_count = scenario->strategy_count};
     snprintf(out->limit_title, sizeof out->limit_title, "P(step > %s)",
-             gs_format_duration(step_limit_ns, limit));
+             gs_sim_limit_text(step_limit_ns, limit));
     out->rows = gs_need(calloc(out->row_count, sizeof *out->rows));
     for (uint32_t s = 0; s < out->row_count; s++) {
         gs_sim_row *row = &out->rows[s];

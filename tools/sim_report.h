@@ -50,6 +50,8 @@ void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_ou
                         gs_time_ns step_limit_ns, gs_sim_report *out);
 void gs_sim_report_free(gs_sim_report *report);
 
+/* As exact as it was asked for: "172.4 ms". Returns out. */
+char *gs_sim_limit_text(gs_time_ns limit_ns, char out[GS_UNIT_TEXT_BYTES]);
 /* A ratio with two decimals, or as many as tell it from 1. Returns out. */
 char *gs_sim_ratio_text(double value, char out[GS_UNIT_TEXT_BYTES]);
 /* Both ends of a ratio's interval with as many digits as tell them apart, two at least. */
