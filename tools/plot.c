@@ -17,13 +17,12 @@ enum { DUMB_COLUMNS = 100, DUMB_LINES = 32 };
 /* ---------------------------------------------------------------- colours and texts */
 
 /* Blue, orange, green, vermilion, purple, sky blue, grey, black: yellow is lost on white. */
-static const char *const palette[] = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
-                                      "#CC79A7", "#56B4E9", "#7F7F7F", "#000000"};
-enum { COLORS = sizeof palette / sizeof *palette };
+static const char *const palette[GS_PLOT_COLORS] = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
+                                                    "#CC79A7", "#56B4E9", "#7F7F7F", "#000000"};
 
 const char *gs_plot_color(size_t index)
 {
-    return palette[index % COLORS];
+    return palette[index % GS_PLOT_COLORS];
 }
 
 const char *gs_plot_part_color(int part)
@@ -50,19 +49,19 @@ static size_t place_of(const char *label)
 
 void gs_plot_strategy_colors(const char *const *labels, size_t count, const char **colors)
 {
-    bool taken[COLORS] = {false};
+    bool taken[GS_PLOT_COLORS] = {false};
     for (size_t i = 0; i < count; i++) {
-        size_t own = place_of(labels[i]) % COLORS;
+        size_t own = place_of(labels[i]) % GS_PLOT_COLORS;
         colors[i] = taken[own] ? NULL : palette[own];
         taken[own] = true;
     }
     size_t next = 0;
     for (size_t i = 0; i < count; i++) {
         if (colors[i] == NULL) {
-            while (next < COLORS && taken[next]) {
+            while (next < GS_PLOT_COLORS && taken[next]) {
                 next++;
             }
-            colors[i] = gs_plot_color(next < COLORS ? next++ : i);
+            colors[i] = gs_plot_color(next < GS_PLOT_COLORS ? next++ : i);
         }
     }
 }

@@ -50,7 +50,8 @@ enum {
 /* labels [count], such as "allreduce:bucket=10MiB"; colors [count]: out. The first of each strategy
  * has the strategy's own colour; others get what is left, in their order. */
 void gs_plot_strategy_colors(const char *const *labels, size_t count, const char **colors);
-const char *gs_plot_color(size_t index); /* for what is no strategy */
+enum { GS_PLOT_COLORS = 8 };
+const char *gs_plot_color(size_t index); /* for what is no strategy; from 8 on they repeat */
 
 /* Figures: word 0 is the figure, the rest is theirs. An exit code each; errors are printed. */
 int gs_plot_timeline(const gs_cli *cli, gs_plot *plot);

@@ -14,32 +14,20 @@ typedef struct model {
     double ns_per_byte;
 } model;
 
-/* The line t = a + b s whose relative errors have the least squares: small sizes count as much as
- * large ones. Neither number is below 0. */
+/* The line t = a + b s: b is what trace stat tells as the rate, so that large sizes are right, and
+ * a has the least squares of relative errors, so that small sizes count as much; not below 0. */
 static model fit(const gs_curve *curve)
 {
-    double w = 0.0, ws = 0.0, wss = 0.0, wt = 0.0, wst = 0.0;
-    double unit = (double)curve->points[curve->point_count - 1].bytes; /* keeps sums near 1 */
+    double rate_bps = (double)gs_curve_rate_bps(curve);
+    double b = rate_bps > 0.0 ? 8.0e9 / rate_bps : 0.0;
+    double sum = 0.0;
+    double weights = 0.0;
     for (uint32_t i = 0; i < curve->point_count; i++) {
-        double s = (double)curve->points[i].bytes / unit;
         double t = (double)curve->points[i].time_ns;
-        w += 1.0 / (t * t);
-        ws += s / (t * t);
-        wss += s * s / (t * t);
-        wt += 1.0 / t;
-        wst += s / t;
+        sum += t > 0.0 ? (t - b * (double)curve->points[i].bytes) / (t * t) : 0.0;
+        weights += t > 0.0 ? 1.0 / (t * t) : 0.0;
     }
-    double determinant = w * wss - ws * ws;
-    double a = determinant > 0.0 ? (wt * wss - wst * ws) / determinant : 0.0;
-    double b = determinant > 0.0 ? (w * wst - ws * wt) / determinant : wst / wss;
-    if (a < 0.0) {
-        a = 0.0;
-        b = wst / wss;
-    } else if (b < 0.0) {
-        a = wt / w;
-        b = 0.0;
-    }
-    return (model){a, b / unit};
+    return (model){sum > 0.0 ? sum / weights : 0.0, b};
 }
 
 /* Bytes on the busiest link over bytes of the buffer, as nccl-tests counts them; 1 where the number
@@ -106,41 +94,62 @@ static void put_curve(const gs_curve *curve, uint32_t index, gs_plot *plot, gs_t
     free(name);
 }
 
+/* How a curve looks: the point changes when the colours begin again. */
+static int point_of(uint32_t index)
+{
+    static const int points[] = {7, 5, 9, 13, 11, 6, 4, 8, 12, 10};
+    return points[index / GS_PLOT_COLORS % (sizeof points / sizeof *points)];
+}
+
+/* What the key calls a curve: in characters there is room for little, and the table has the rest.
+ */
+static char *title_of(const gs_curve *curve, uint32_t index, const gs_plot *plot)
+{
+    char *name = name_of(curve);
+    char latency[GS_UNIT_TEXT_BYTES];
+    model line = fit(curve);
+    gs_format_duration(llround(line.latency_ns), latency);
+    double factor = bus_factor(curve);
+    char *title = plot->file == NULL       ? gs_text("%" PRIu32 " %.12s", index + 1, name)
+                  : line.ns_per_byte > 0.0 ? gs_text("%s: %s + %.4g size / %.3g GB/s", name,
+                                                     latency, factor, factor / line.ns_per_byte)
+                                           : gs_text("%s: %s", name, latency);
+    free(name);
+    return title;
+}
+
 static void put_script_end(const gs_curve *curves, uint32_t count, gs_plot *plot)
 {
+    enum { PIXELS = 480, KEY_PIXELS = 24 };
     FILE *out = plot->script;
-    fputs("set title 'bus bandwidth against size; lines: latency + size / rate'\n"
+    fputs("set title 'bus bandwidth against size; lines: latency + bus factor x size / rate'\n"
           "set logscale x 2\n"
           "set format x '%.0b %BB'\n"
           "set xlabel 'size'\n"
           "set ylabel 'bus bandwidth, GB/s'\n"
           "set yrange [0:*]\n"
           "set samples 400\n"
-          "set xtics rotate by -35\n"
-          "plot ",
+          "set xtics rotate by -35\n",
           out);
+    if (plot->file != NULL) {
+        plot->height = PIXELS + KEY_PIXELS * (int)count;
+        fputs("set key below vertical maxcols 1 Left reverse\nset rmargin 9\n", out);
+    }
+    fputs("plot ", out);
     for (uint32_t i = 0; i < count; i++) {
         const gs_curve *curve = &curves[i];
-        model line = fit(curve);
-        char *name = name_of(curve);
-        char latency[GS_UNIT_TEXT_BYTES];
-        char *title =
-            gs_text("%s + size / %.3g GB/s", gs_format_duration(llround(line.latency_ns), latency),
-                    line.ns_per_byte > 0.0 ? bus_factor(curve) / line.ns_per_byte : (double)NAN);
+        char *title = title_of(curve, i, plot);
         fprintf(out,
                 "%s skip 1 using ($1 == %" PRIu32
-                " ? $3 : NaN):5 with points pt 7 ps 0.7 lc rgb '%s' title ",
-                plot->data, i, gs_plot_color(i));
-        gs_plot_quote(name, out);
+                " ? $3 : NaN):5 with points pt %d ps 0.7 lc rgb '%s' title ",
+                plot->data, i, point_of(i), gs_plot_color(i));
+        gs_plot_quote(title, out);
         fprintf(out,
                 ", \\\n     [%" PRId64 ":%" PRId64 "] model%" PRIu32
-                "(x) with lines lw 2 lc rgb '%s' title ",
+                "(x) with lines lw 2 dt %" PRIu32 " lc rgb '%s' notitle%s",
                 curve->points[0].bytes, curve->points[curve->point_count - 1].bytes, i,
-                gs_plot_color(i));
-        gs_plot_quote(title, out);
-        fputs(i + 1 < count ? ", \\\n     " : "\n", out);
+                1 + i / GS_PLOT_COLORS, gs_plot_color(i), i + 1 < count ? ", \\\n     " : "\n");
         free(title);
-        free(name);
     }
 }
 
