@@ -39,9 +39,30 @@ static void split_waiting(const gs_op_trace *trace, gs_op_replay *replay, gs_tim
     }
 }
 
+/* How long the nodes of a step [first, end) took on the clock of one rank: the longest of ranks, as
+ * a clock that is apart must not make the step longer. spans [2 * worker count]. */
+static gs_time_ns length_on_one_clock(const gs_op_trace *trace, const gs_op_graph *graph,
+                                      uint32_t first, uint32_t end, gs_time_ns *spans)
+{
+    uint32_t workers = graph->dp_count * graph->stage_count;
+    for (uint32_t w = 0; w < workers; w++) {
+        spans[2 * w] = INT64_MAX;
+        spans[2 * w + 1] = INT64_MIN;
+    }
+    gs_time_ns longest = 0;
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t op = graph->op[i];
+        gs_time_ns *span = &spans[2 * (graph->what[i] / GS_OP_KIND_COUNT)];
+        span[0] = trace->start_ns[op] < span[0] ? trace->start_ns[op] : span[0];
+        span[1] = later(span[1], trace->start_ns[op] + trace->duration_ns[op]);
+        longest = later(longest, span[1] - span[0]);
+    }
+    return longest;
+}
+
 /* Recorded lengths of steps; whether times are such that they can be played. */
 static gs_status measure_steps(const gs_op_trace *trace, gs_op_replay *replay,
-                               gs_time_ns *recorded_ns, gs_error *err)
+                               gs_time_ns *recorded_ns, gs_time_ns *spans, gs_error *err)
 {
     const gs_op_graph *graph = &replay->graph;
     gs_time_ns shortest = INT64_MAX;
@@ -64,7 +85,8 @@ static gs_status measure_steps(const gs_op_trace *trace, gs_op_replay *replay,
                            trace->file, (int)graph->steps[s], (long long)longest, end - first);
         }
         recorded_ns[s] = ends - begins;
-        shortest = recorded_ns[s] < shortest ? recorded_ns[s] : shortest;
+        gs_time_ns length = length_on_one_clock(trace, graph, first, end, spans);
+        shortest = length < shortest ? length : shortest;
     }
     if (replay->clock_error_ns > shortest) {
         return gs_fail(err, GS_EMISMATCH,
@@ -134,14 +156,17 @@ gs_status gs_op_replay_make(const gs_op_trace *trace, gs_arena *arena, gs_op_rep
     const gs_op_graph *graph = &replay.graph;
     gs_time_ns *own_ns = GS_TAKE(arena, gs_time_ns, graph->node_count);
     gs_time_ns *recorded_ns = GS_TAKE(arena, gs_time_ns, graph->step_count);
+    gs_time_ns *spans =
+        GS_TAKE(arena, gs_time_ns, (size_t)graph->dp_count * graph->stage_count * 2);
     replay.end_ns = GS_TAKE(arena, gs_time_ns, (size_t)graph->node_count + 1);
     replay.when_ns =
         GS_TAKE(arena, gs_time_ns, (size_t)graph->dp_count * graph->stage_count * GS_OP_KIND_COUNT);
-    if (own_ns == NULL || recorded_ns == NULL || replay.end_ns == NULL || replay.when_ns == NULL) {
+    if (own_ns == NULL || recorded_ns == NULL || spans == NULL || replay.end_ns == NULL ||
+        replay.when_ns == NULL) {
         return no_memory(trace, err);
     }
     split_waiting(trace, &replay, own_ns);
-    GS_TRY(measure_steps(trace, &replay, recorded_ns, err));
+    GS_TRY(measure_steps(trace, &replay, recorded_ns, spans, err));
     replay.own_ns = own_ns;
     replay.recorded_ns = recorded_ns;
     GS_TRY(find_usual(trace, &replay, err));

@@ -270,6 +270,20 @@ Test(op_replay, clocks_hours_apart_are_refused)
     cr_assert(strstr(err.text, "clocks of ranks differ by 7199.999 s"), "%s", err.text);
 }
 
+/* The clock of one rank is off in all steps: each step would seem two hours long. */
+Test(op_replay, one_clock_that_is_hours_off_in_all_steps_is_refused)
+{
+    op_row rows[sizeof TWO_COPIES / sizeof *TWO_COPIES];
+    memcpy(rows, TWO_COPIES, sizeof rows);
+    for (size_t i = 5; i < 10; i++) {
+        rows[i].start_ms += 7200 * INT64_C(1000);
+    }
+    add_step(&gather, rows, 0);
+    add_step(&gather, rows, 1);
+    cr_assert_eq(make(), GS_EMISMATCH);
+    cr_assert(strstr(err.text, "clocks of ranks differ by 7199.999 s"), "%s", err.text);
+}
+
 Test(op_replay, times_whose_sum_does_not_fit_are_refused)
 {
     add_step(&gather,
