@@ -130,19 +130,50 @@ static void fill(gs_plot *plot, const char *title, const gs_stored_point *points
     plot->height = 60 + PANEL_PIXELS * panels;
 }
 
-static gs_status read_run(const char *path, const char *selector, gs_arena *arena,
-                          gs_stored_run *out, int64_t *out_id, const gs_stored_point **out_points,
-                          int64_t *out_count, gs_error *err)
+/* The newest of the runs that a selector names. */
+typedef struct chosen {
+    const int64_t *ids; /* [id_count] all of them */
+    uint32_t id_count;
+    int64_t id;
+    gs_stored_run run;
+    const gs_stored_point *points; /* [point_count] */
+    int64_t point_count;
+} chosen;
+
+static gs_status read_run(const char *path, const char *selector, gs_arena *arena, chosen *out,
+                          gs_error *err)
 {
     gs_store *store = NULL;
     GS_TRY(gs_store_open(path, GS_STORE_READ, &store, err));
-    gs_status status = gs_store_find_run(store, selector, out_id, err);
-    status = status == GS_OK ? gs_store_read_run(store, *out_id, arena, out, err) : status;
-    status = status == GS_OK
-                 ? gs_store_read_series(store, *out_id, arena, out_points, out_count, err)
-                 : status;
+    gs_status status = gs_store_find_runs(store, selector, arena, &out->ids, &out->id_count, err);
+    if (status == GS_OK) {
+        out->id = out->ids[out->id_count - 1];
+        status = gs_store_read_run(store, out->id, arena, &out->run, err);
+    }
+    if (status == GS_OK) {
+        status = gs_store_read_series(store, out->id, arena, &out->points, &out->point_count, err);
+    }
     gs_store_close(store);
     return status;
+}
+
+static void draw(const gs_cli *cli, gs_plot *plot, const chosen *of, const line *lines,
+                 size_t count, gs_arena *arena)
+{
+    char *label = gs_plot_run_label(&of->run, arena);
+    char *which =
+        of->id_count > 1 ? gs_text(" (the last of %" PRIu32 ")", of->id_count) : gs_text("%s", "");
+    char *title = gs_text("run %" PRId64 "%s: %s on %s, seed %" PRIu64, of->id, which, label,
+                          of->run.scenario.name, of->run.seed);
+    if (of->id_count > 1 && !cli->flags.quiet) {
+        gs_complain("plot gradients: %s names %" PRIu32 " runs; drawn is run %" PRId64
+                    ", %s, seed %" PRIu64 "; name another by its id, the first is %" PRId64,
+                    cli->words[1], of->id_count, of->id, label, of->run.seed, of->ids[0]);
+    }
+    fill(plot, title, of->points, lines, count);
+    free(title);
+    free(which);
+    free(label);
 }
 
 int gs_plot_gradients(const gs_cli *cli, gs_plot *plot)
@@ -156,27 +187,20 @@ int gs_plot_gradients(const gs_cli *cli, gs_plot *plot)
     char path[GS_FLAG_TEXT_BYTES];
     bool is_default = false;
     gs_error err = {0};
-    gs_stored_run run = {0};
-    const gs_stored_point *points = NULL;
-    int64_t id = 0;
-    int64_t count = 0;
+    chosen of = {0};
     gs_status status = gs_cli_database(cli, path, sizeof path, &is_default, &err);
-    status = status == GS_OK
-                 ? read_run(path, cli->words[1], &arena, &run, &id, &points, &count, &err)
-                 : status;
+    status = status == GS_OK ? read_run(path, cli->words[1], &arena, &of, &err) : status;
     int code = status == GS_OK ? GS_EXIT_OK : gs_complain_error(&err);
-    line *lines = gs_need(calloc((size_t)count + 1, sizeof *lines));
-    size_t found = code == GS_EXIT_OK ? find_lines(points, count, lines) : 0;
+    line *lines = gs_need(calloc((size_t)of.point_count + 1, sizeof *lines));
+    size_t found = code == GS_EXIT_OK ? find_lines(of.points, of.point_count, lines) : 0;
     if (code == GS_EXIT_OK && found == 0) {
-        gs_complain("run %" PRId64 " tells nothing of its gradients; simulate its scenario with "
+        gs_complain("run %" PRId64 " tells nothing of its gradients (the same run stored again "
+                    "without --gradients replaces them); simulate its scenario with "
                     "--gradients 10, which needs workload.real_gradients",
-                    id);
+                    of.id);
         code = GS_EXIT_FAILED;
     } else if (code == GS_EXIT_OK) {
-        char *title = gs_text("run %" PRId64 ": %s on %s, seed %" PRIu64, id, run.strategy.name,
-                              run.scenario.name, run.seed);
-        fill(plot, title, points, lines, found);
-        free(title);
+        draw(cli, plot, &of, lines, found, &arena);
     }
     free(lines);
     gs_arena_fini(&arena);

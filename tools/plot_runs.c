@@ -180,13 +180,12 @@ static bool is_default(const gs_strategy *strategy, const void *defaults, const 
                   text) == 0;
 }
 
-/* A strategy as a user would write it: its name, and the parameters that are not as by default. */
-static char *label_of(gs_plot_runs *runs, const gs_stored_run *run)
+char *gs_plot_run_label(const gs_stored_run *run, gs_arena *arena)
 {
     const gs_strategy *strategy = gs_strategy_find(run->strategy.name);
     void *defaults = NULL;
     if (strategy != NULL) {
-        defaults = take(runs, 1, strategy->config->struct_bytes);
+        defaults = gs_need(gs_arena_take(arena, 1, strategy->config->struct_bytes));
         gs_config_defaults(strategy->config, defaults);
     }
     char *label = gs_text("%s", run->strategy.name);
@@ -261,7 +260,7 @@ static gs_status read_store(gs_plot_runs *runs, gs_store *store, const char *sel
             (*out_left_out)++;
             continue;
         }
-        char *label = label_of(runs, &all[i]);
+        char *label = gs_plot_run_label(&all[i], &runs->arena);
         gs_status status = add_stored(runs, store, ids[i], &all[i], label, err);
         free(label);
         GS_TRY(status);

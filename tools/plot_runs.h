@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "tools/cli.h"
+#include "traces/store/store.h"
 #include "traces/record.h"
 
 #include <stdint.h>
@@ -23,6 +24,10 @@ typedef struct gs_plot_runs {
     gs_plot_group *groups; /* [group_count] in order of first appearance */
     uint32_t group_count;  /* >= 1 */
 } gs_plot_runs;
+
+/* A run's strategy as a user would write it: its name, and the parameters that are not as by
+ * default. Free it; arena: scratch. */
+char *gs_plot_run_label(const gs_stored_run *run, gs_arena *arena);
 
 /* Word 1 is a run (an id, @last, a label) or a scenario, which words after it change. An exit code;
  * errors are printed. End with gs_plot_runs_fini, also after errors. */

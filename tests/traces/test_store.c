@@ -450,7 +450,7 @@ Test(store, a_run_that_is_not_there_is_answered_with_what_is)
                       ":memory:: no run labelled \"nigthly\"; did you mean \"nightly\"?");
     assert_find_fails(store, "something else", GS_ENOTFOUND,
                       ":memory:: no run labelled \"something else\"; use an id, a label, @last or "
-                      "@last~N");
+                      "@last~N (the same run stored again without --label loses its label)");
     assert_find_fails(store, "@last~1", GS_ENOTFOUND,
                       ":memory:: no @last~1; it holds the runs of 1 command, the oldest is "
                       "@last~0");

@@ -43,6 +43,10 @@ gs_status gs_gzip_stream_open(const char *file, gs_gzip_stream **out, gs_error *
 
 static gs_status read_failure(gs_gzip_stream *stream, int code, const char *text, gs_error *err)
 {
+    if (code == Z_ERRNO && errno == EISDIR) {
+        return gs_fail(err, GS_EINVAL, "%s: is a folder; name its files, %s/*", stream->file,
+                       stream->file);
+    }
     if (code == Z_ERRNO) {
         return gs_fail(err, GS_EIO, "%s: cannot be read: %s", stream->file, strerror(errno));
     }

@@ -163,7 +163,8 @@ static gs_status fail_label(gs_store *store, const char *label, gs_arena *arena,
                        store->sql.path, label, nearest);
     }
     return gs_fail(err, GS_ENOTFOUND,
-                   "%s: no run labelled \"%s\"; use an id, a label, @last or @last~N",
+                   "%s: no run labelled \"%s\"; use an id, a label, @last or @last~N (the same run "
+                   "stored again without --label loses its label)",
                    store->sql.path, label);
 }
 
