@@ -396,6 +396,16 @@ static void report_limit(gs_sim *sim)
 
 static void check_leftovers(gs_sim *sim)
 {
+    if (sim->net.sent != sim->net.arrived) {
+        gs_error err;
+        (void)gs_fail(&err, GS_ECONTRACT,
+                      "%s: everybody has drained and %llu messages are still on their way; count "
+                      "messages in the final notes",
+                      sim->config.strategy->label,
+                      (unsigned long long)(sim->net.sent - sim->net.arrived));
+        gs_sim_fail(sim, GS_ECONTRACT, &err);
+        return;
+    }
     char left[160];
     for (uint32_t i = 0; i < sim->entity_count; i++) {
         if (gs_driver_leftovers(sim->entities[i].driver, left, sizeof left)) {

@@ -412,6 +412,7 @@ void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_
                      uint32_t part)
 {
     gs_sim_channel *channel = &net->channels[channel_index];
+    net->sent++;
     net->entity_bytes[channel->from] += bytes;
     net->nic_bytes += channel->route.over_nic ? bytes : 0;
     if (channel->is_private) {
@@ -431,6 +432,7 @@ void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_
 
 void gs_sim_net_note(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t part)
 {
+    net->sent++;
     gs_route route = gs_topology_route(net->topology, from, to);
     gs_tick at = gs_tick_after(net->loop->now, gs_ticks(route.latency_ns));
     gs_sim_loop_at(net->loop, at, GS_SIM_NOTE, part);

@@ -72,7 +72,8 @@ typedef struct gs_sim_net {
     uint32_t part_count, part_capacity, free_part;
     gs_payload_pool *pool;
     int64_t nic_bytes;
-    int64_t *entity_bytes; /* [entities] sent */
+    uint64_t sent, arrived; /* parts, messages and notes */
+    int64_t *entity_bytes;  /* [entities] sent */
     gs_arena *arena;
     gs_timeline *timeline; /* is told of every message; NULL: nobody looks */
     bool out_of_memory;

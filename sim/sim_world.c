@@ -332,6 +332,7 @@ static void note(void *host, const gs_message *message)
 
 void gs_sim_world_note(gs_sim *sim, uint32_t index)
 {
+    sim->net.arrived++;
     gs_message message = sim->net.parts[index].message;
     gs_sim_net_part_free(&sim->net, index);
     gs_driver_message(entity_of(sim, message.to)->driver, now_ns(sim), &message);
@@ -348,6 +349,7 @@ static void take(void *host, gs_peer self, gs_slice into, void *data)
 
 void gs_sim_world_part(gs_sim *sim, uint32_t channel_index)
 {
+    sim->net.arrived++;
     gs_sim_channel *over = &sim->net.channels[channel_index];
     gs_sim_entity *entity = &sim->entities[over->to];
     if (over->stream < sim->layout.communicators) {

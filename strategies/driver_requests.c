@@ -349,6 +349,16 @@ bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
         put_text(out, out_bytes, &text);
         return true;
     }
+    for (uint32_t i = 0; i < driver->inbox_count; i++) {
+        if (driver->inboxes[i].parts > 0) {
+            (void)gs_fail(&text, GS_ECONTRACT,
+                          "%u parts of worker %u on communicator %u were never received",
+                          driver->inboxes[i].parts, driver->inboxes[i].member,
+                          driver->inboxes[i].communicator);
+            put_text(out, out_bytes, &text);
+            return true;
+        }
+    }
     for (uint32_t slot = 0; slot < driver->request_capacity; slot++) {
         const request *left = &driver->requests[slot];
         /* Receives posted for the whole run may stay, but not what has landed and was not told. */

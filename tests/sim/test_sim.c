@@ -413,6 +413,55 @@ Test(sim, an_order_over_communicators_that_was_promised_is_checked)
                      "must keep it on every rank");
 }
 
+/* Worker 0 notes something to worker 1 and drains, and so do all others: nobody is left to take it.
+ */
+static void note_at_the_end(gs_world *world, void *state, const gs_event *event)
+{
+    (void)state;
+    (void)event;
+    if (gs_self(world).index == 0) {
+        gs_note(world, (gs_peer){GS_WORKER, 1}, 3, NULL);
+    }
+    gs_drained(world);
+}
+
+static gs_status lossy_layout(const void *config, const gs_job *job, gs_layout *out, gs_error *err)
+{
+    (void)odd_layout(config, job, out, err);
+    out->point_to_point = true;
+    return GS_OK;
+}
+
+static gs_plan always_begin(gs_world *world, void *state, const gs_event *event)
+{
+    (void)world;
+    (void)state;
+    (void)event;
+    return (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = 1};
+}
+
+Test(sim, what_is_on_its_way_when_all_have_drained_is_lost_and_said)
+{
+    gs_strategy lossy = {.struct_bytes = sizeof(gs_strategy),
+                         .name = "lossy",
+                         .layout = lossy_layout,
+                         .init = odd_init,
+                         .step_begin = always_begin,
+                         .bucket_ready = nothing,
+                         .backward_done = nothing,
+                         .quiesce = note_at_the_end};
+    small_job_config config = small_job_default();
+    small_job job;
+    small_job_init(&job, &config, NULL);
+    small_job_use(&job, &lossy);
+    gs_sim_result result = run_with(&job, (gs_sim_config){.seed = 1});
+    cr_assert_eq(result.status, GS_ECONTRACT);
+    cr_assert_str_eq(result.error.text,
+                     "lossy: everybody has drained and 1 messages are still on their way; count "
+                     "messages in the final notes");
+    small_job_fini(&job);
+}
+
 Test(sim, an_interrupted_run_says_so)
 {
     small_job_config config = small_job_default();
