@@ -181,12 +181,23 @@ static void put_loader(const gs_input_stage *input, FILE *out)
     }
 }
 
+/* Where bytes on the wire and numbers are not of one kind. */
+static void put_dtype(const gs_scenario *scenario, FILE *out)
+{
+    int64_t bytes = scenario->workload.element_bytes;
+    if (scenario->workload.real_gradients && bytes != 4) {
+        fprintf(out, "workload.dtype: %s %s the bytes; the numbers stay fp32 in this version\n",
+                dtype_of(scenario), bytes < 4 ? "halves" : "doubles");
+    }
+}
+
 void gs_scenario_put_details(const gs_scenario *scenario, FILE *out)
 {
     const gs_workload *workload = &scenario->workload;
     put_links(scenario, out);
     put_noise(scenario, out);
     put_loader(&workload->input, out);
+    put_dtype(scenario, out);
     if (workload->profile->batch == 0) {
         fprintf(out, "batch of the timed step: not known; samples/s counts %lld a rank and pass\n",
                 (long long)workload->batch_per_rank);
