@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 160 };
+enum { NAME_BYTES = 160, NAMED_RANKS = 4 };
+
+static const char THE_SAME[] = "the same";
+static const char DIFFERENTLY[] = "differently";
 
 typedef struct maker {
     const gs_scenario *base;
@@ -18,7 +21,7 @@ typedef struct maker {
 } maker;
 
 __attribute__((format(printf, 5, 6))) static void
-add(maker *all, const char *key, gs_scenario *scenario, bool learns_other, const char *format, ...)
+add(maker *all, const char *key, gs_scenario *scenario, const char *learns, const char *format, ...)
 {
     char name[NAME_BYTES];
     va_list arguments;
@@ -29,7 +32,7 @@ add(maker *all, const char *key, gs_scenario *scenario, bool learns_other, const
     all->out[all->count++] = (gs_change){.key = key,
                                          .name = gs_need(gs_arena_text(all->arena, name)),
                                          .scenario = scenario,
-                                         .learns_other = learns_other};
+                                         .learns = learns};
 }
 
 static void add_link(maker *all, const char *key, int factor)
@@ -42,7 +45,7 @@ static void add_link(maker *all, const char *key, int factor)
     bool inside = outer == &all->base->cluster.intra;
     char rate[GS_UNIT_TEXT_BYTES];
     gs_format_rate(gs_scenario_outer_link(copy)->bandwidth_bps, rate);
-    add(all, key, copy, false, "%s x%d (%s)", inside ? "intra" : "nic", factor,
+    add(all, key, copy, THE_SAME, "%s x%d (%s)", inside ? "intra" : "nic", factor,
         outer->curve != NULL ? "of the measured curve" : rate);
 }
 
@@ -51,7 +54,7 @@ static void add_half_precision(maker *all)
     if (all->base->workload.element_bytes > 2) {
         gs_scenario *copy = gs_variant_copy(all->base, all->arena);
         copy->workload.element_bytes = 2;
-        add(all, "fp16", copy, true, "fp16 gradients");
+        add(all, "fp16", copy, "the same here (numbers stay fp32)", "fp16 gradients");
     }
 }
 
@@ -91,7 +94,7 @@ static void add_accumulation(maker *all)
     }
     gs_scenario *copy = with_parameter(all, "accumulation", "4");
     if (copy != NULL) {
-        add(all, "accumulate_4", copy, true, "accumulate 4 passes");
+        add(all, "accumulate_4", copy, DIFFERENTLY, "accumulate 4 passes");
     }
 }
 
@@ -108,9 +111,21 @@ static void add_buckets(maker *all)
     for (size_t i = 0; i < sizeof buckets / sizeof *buckets; i++) {
         gs_scenario *copy = with_parameter(all, "bucket", buckets[i].text);
         if (copy != NULL) {
-            add(all, buckets[i].key, copy, false, "bucket %s", buckets[i].text);
+            add(all, buckets[i].key, copy, THE_SAME, "bucket %s", buckets[i].text);
         }
     }
+}
+
+/* "5, 12", the first of them where there are many. */
+static char *ranks_text(const uint32_t *ranks, uint32_t count, char out[NAME_BYTES])
+{
+    int used = 0;
+    for (uint32_t i = 0; i < count && i < NAMED_RANKS; i++) {
+        used +=
+            snprintf(out + used, (size_t)(NAME_BYTES - used), "%s%u", i == 0 ? "" : ", ", ranks[i]);
+    }
+    snprintf(out + used, (size_t)(NAME_BYTES - used), "%s", count > NAMED_RANKS ? ", ..." : "");
+    return out;
 }
 
 static void add_fewer_ranks(maker *all)
@@ -118,15 +133,17 @@ static void add_fewer_ranks(maker *all)
     uint32_t slowest = 0;
     uint32_t count = 0;
     double factor = 1.0;
+    char names[NAME_BYTES];
     if (gs_variant_has_curve(all->base) || !gs_variant_slowest(all->base, &slowest, &factor)) {
         return;
     }
-    gs_scenario *copy = gs_variant_without_slowest(all->base, &slowest, &count, all->arena);
+    const uint32_t *ranks = NULL;
+    gs_scenario *copy = gs_variant_without_slowest(all->base, &ranks, &count, all->arena);
     if (copy != NULL && count == 1) {
-        add(all, "without_slowest", copy, false, "without rank %u, the slowest", slowest);
+        add(all, "without_slowest", copy, THE_SAME, "without rank %u, the slowest", ranks[0]);
     } else if (copy != NULL) {
-        add(all, "without_slowest", copy, false, "without the %u slowest ranks (%u, ...)", count,
-            slowest);
+        add(all, "without_slowest", copy, THE_SAME, "without the %u slowest ranks (%s)", count,
+            ranks_text(ranks, count, names));
     }
 }
 
@@ -135,7 +152,7 @@ static void add_workers(maker *all)
     if (all->base->workload.input.time_ns > 0) {
         gs_scenario *copy = gs_variant_copy(all->base, all->arena);
         copy->workload.input.workers += 2;
-        add(all, "loader_workers", copy, false, "%" PRId64 " loader workers instead of %" PRId64,
+        add(all, "loader_workers", copy, THE_SAME, "%" PRId64 " loader workers instead of %" PRId64,
             copy->workload.input.workers, all->base->workload.input.workers);
     }
 }

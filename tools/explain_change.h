@@ -10,7 +10,7 @@ typedef struct gs_change {
     const char *key;       /* for programs: "link_x2" */
     const char *name;      /* for people: "nic x2 (20 Gbit/s)"; owner: the arena */
     gs_scenario *scenario; /* owner: the arena */
-    bool learns_other;     /* changes what is learned, not only how fast */
+    const char *learns;    /* "the same" where it changes only how fast, or "differently" */
 } gs_change;
 
 /* Every change that means something here: no loader without an input stage, no bucket for a

@@ -119,7 +119,7 @@ static void make_changes(const gs_explain *explain, gs_table *table)
         add_gain(table, change);
         add_time(table, change->same_ns);
         gs_table_add(table, change->tie ? "true" : "false", NULL);
-        gs_table_add(table, change->change.learns_other ? "differently" : "the same", NULL);
+        gs_table_add(table, change->change.learns, NULL);
     }
 }
 
@@ -223,7 +223,9 @@ void gs_explain_print(const gs_explain *explain, const gs_cli *cli, const char *
                       const char *command, FILE *out)
 {
     const char *end = cli->flags.markdown ? "\n\n" : "\n";
-    fprintf(out, "%s%s", headline, end);
+    fprintf(out, "%s\n", headline);
+    gs_scenario_put_details(explain->base, out);
+    fputs(cli->flags.markdown ? "\n" : "", out);
     fprintf(out,
             "%s, %lld steps a seed, without its first and last; %llu simulations without numbers%s",
             explain->base->strategies[0].label, (long long)explain->steps,

@@ -161,18 +161,23 @@ bool gs_variant_slowest(const gs_scenario *base, uint32_t *out_rank, double *out
     return most > least;
 }
 
-gs_scenario *gs_variant_without_slowest(const gs_scenario *base, uint32_t *out_first,
+gs_scenario *gs_variant_without_slowest(const gs_scenario *base, const uint32_t **out_ranks,
                                         uint32_t *out_count, gs_arena *arena)
 {
+    uint32_t slowest = 0;
+    uint32_t *left_out = gs_need(GS_TAKE(arena, uint32_t, base->ranks));
     double least = 0.0;
     double most = 0.0;
-    find_ends(base, out_first, &least, &most);
+    find_ends(base, &slowest, &least, &most);
     pick chosen = {base, gs_need(GS_TAKE(arena, uint32_t, base->ranks)), 0};
     for (uint32_t rank = 0; rank < base->ranks; rank++) {
         if (rank_ns(base, rank) < AS_SLOW * most) {
             chosen.ranks[chosen.count++] = rank;
+        } else {
+            left_out[rank - chosen.count] = rank;
         }
     }
+    *out_ranks = left_out;
     *out_count = base->ranks - chosen.count;
     return *out_count * 2 > base->ranks ? NULL : make(&chosen, arena);
 }

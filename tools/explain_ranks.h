@@ -12,8 +12,8 @@
 gs_scenario *gs_variant_ranks(const gs_scenario *base, uint32_t count, gs_arena *arena);
 
 /* The job without the ranks that compute longest, all that are within 1 % of the slowest. NULL:
- * more than half are. *out_first, *out_count: who they are. Owner: the arena. */
-gs_scenario *gs_variant_without_slowest(const gs_scenario *base, uint32_t *out_first,
+ * more than half are. *out_ranks [*out_count]: who they are. Owner of both: the arena. */
+gs_scenario *gs_variant_without_slowest(const gs_scenario *base, const uint32_t **out_ranks,
                                         uint32_t *out_count, gs_arena *arena);
 
 /* The rank that computes longest, what the others compute at least, and by which factor it is

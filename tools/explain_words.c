@@ -110,6 +110,17 @@ static char *unit_text(const gs_explain *explain)
                                     : gs_text("one node of %u ranks", explain->unit_ranks);
 }
 
+/* "24.4 Gbit/s nominal", or of a measured curve "2.4 times the measured rate". */
+static char *even_rate_text(const gs_explain *explain)
+{
+    const gs_link *link = gs_scenario_outer_link(explain->base);
+    double bps = (double)link->bandwidth_bps * explain->even_factor;
+    char rate[GS_UNIT_TEXT_BYTES];
+    return link->curve != NULL
+               ? gs_text("%.3g times the measured rate", explain->even_factor)
+               : gs_text("%s nominal", gs_format_rate(bps < 1.0 ? 1 : llround(bps), rate));
+}
+
 char *gs_explain_even_text(const gs_explain *explain)
 {
     if (!explain->has_even) {
@@ -118,12 +129,10 @@ char *gs_explain_even_text(const gs_explain *explain)
     const gs_link *link = gs_scenario_outer_link(explain->base);
     bool inside = is_inside(explain->base);
     char *unit = unit_text(explain);
-    char rate[GS_UNIT_TEXT_BYTES];
-    double bps = (double)link->bandwidth_bps * explain->even_factor;
-    gs_format_rate(bps < 1.0 ? 1 : llround(bps), rate);
-    char *at = link->curve != NULL ? gs_text("%.3g times the measured rate", explain->even_factor)
-                                   : gs_text("%s nominal (today %.3g times that)", rate,
-                                             1.0 / explain->even_factor);
+    char *rate = even_rate_text(explain);
+    char *at = link->curve != NULL
+                   ? gs_text("%s", rate)
+                   : gs_text("%s (today %.3g times that)", rate, 1.0 / explain->even_factor);
     char *text;
     if (explain->even == GS_EVEN_FOUND) {
         text = gs_text("Break-even: %u ranks beat %s above %s of the %s", explain->base->ranks,
@@ -140,6 +149,7 @@ char *gs_explain_even_text(const gs_explain *explain)
                        explain->base->ranks, unit, inside ? "intra link" : "nic");
     }
     free(unit);
+    free(rate);
     free(at);
     return text;
 }
@@ -179,8 +189,10 @@ static char *rank_text(const gs_scenario *base, const gs_cause *cause)
     if (!gs_variant_slowest(base, &rank, &factor)) {
         return gs_text("one rank, another each time (%s)", cause->name);
     }
-    return gs_text("one rank, %u on %s, which computes %.3g times as long as the fastest", rank,
-                   gs_scenario_group_of(base, rank)->name, factor);
+    return gs_text("one rank, %u on %s, which computes%s %.3g times as long as the fastest", rank,
+                   gs_scenario_group_of(base, rank)->name,
+                   base->workload.profile->rank_count > 1 ? " or is held up by its host" : "",
+                   factor);
 }
 
 static char *link_text(const gs_scenario *base, bool inside)
@@ -223,7 +235,42 @@ static char *several_text(const gs_explain *explain, const gs_explain_cause *fir
                    second == NULL ? "" : second->cause->name);
 }
 
-char *gs_explain_limit_text(const gs_explain *explain, const char **out_key)
+/* Samples per second of that many ranks; 0: not measured. */
+static double rate_of(const gs_explain *explain, uint32_t ranks)
+{
+    for (uint32_t i = 0; i < explain->scale_count; i++) {
+        if (explain->scales[i].ranks == ranks) {
+            return explain->scales[i].samples_per_s;
+        }
+    }
+    return 0.0;
+}
+
+/* "; one node of 4 ranks alone trains 2.2x as many samples per second, ..." where that is so. */
+static char *fewer_text(const gs_explain *explain)
+{
+    double whole = rate_of(explain, explain->base->ranks);
+    double ratio = whole > 0.0 ? rate_of(explain, explain->unit_ranks) / whole : 0.0;
+    bool told = explain->even == GS_EVEN_FOUND || explain->even == GS_EVEN_NEVER;
+    if (!explain->has_even || !told || ratio < 1.0 + MATTERS) {
+        return gs_text("%s", "");
+    }
+    const char *link = is_inside(explain->base) ? "intra link" : "nic";
+    char *unit = unit_text(explain);
+    char *at = even_rate_text(explain);
+    char *text = explain->even == GS_EVEN_NEVER
+                     ? gs_text("; %s alone trains %.3gx as many samples per second, and no "
+                               "bandwidth of the %s changes that",
+                               unit, ratio, link)
+                     : gs_text("; %s alone trains %.3gx as many samples per second, more pay "
+                               "above %s of the %s",
+                               unit, ratio, at, link);
+    free(unit);
+    free(at);
+    return text;
+}
+
+static char *limit_text(const gs_explain *explain, const char **out_key)
 {
     double step = explain->actual.mean_ns;
     const gs_explain_cause *most = largest(explain, false, NULL);
@@ -246,6 +293,16 @@ char *gs_explain_limit_text(const gs_explain *explain, const char **out_key)
     return gs_text("%s: the limit is compute: %s of a step's %s; nothing else costs %.0f %% of it",
                    explain->base->name, gs_explain_time(explain->ideal.mean_ns, other), actual,
                    100.0 * MATTERS);
+}
+
+char *gs_explain_limit_text(const gs_explain *explain, const char **out_key)
+{
+    char *limit = limit_text(explain, out_key);
+    char *fewer = fewer_text(explain);
+    char *text = gs_text("%s%s", limit, fewer);
+    free(limit);
+    free(fewer);
+    return text;
 }
 
 /* --- the wait -------------------------------------------------------------------------------- */

@@ -16,8 +16,9 @@ char *gs_explain_link_text(const gs_explain *explain);
 /* From which bandwidth on the whole job beats its first node. */
 char *gs_explain_even_text(const gs_explain *explain);
 
-/* The one sentence that names the limit. *out_key: "compute", "link", "latency", "rank", "input",
- * "noise", "overlap", "blocking", "overhead" or "several". */
+/* The one sentence that names the limit, and says where fewer ranks would be faster. *out_key:
+ * "compute", "link", "latency", "rank", "input", "noise", "overlap", "blocking", "overhead" or
+ * "several". */
 char *gs_explain_limit_text(const gs_explain *explain, const char **out_key);
 
 /* What these numbers do not tell. Calls `say` for each sentence. */
