@@ -316,6 +316,10 @@ static int finish(const gs_plot *plot, const char *script, size_t bytes)
 
 int gs_plot_close(gs_plot *plot)
 {
+    if (plot->is_told) {
+        gs_plot_drop(plot);
+        return GS_EXIT_OK;
+    }
     end_stream(&plot->csv);
     end_stream(&plot->script);
     char *script = NULL;

@@ -1,8 +1,9 @@
 /* A figure: its data as CSV, a gnuplot script that draws it, and the picture.
  *
  * For -o f.svg the three are f.svg.csv, f.svg.gp and f.svg; the script runs by hand as well, in the
- * folder of the three. Without a file the picture is drawn in characters on standard output and
- * nothing is kept. Without gnuplot in PATH the first two are written. */
+ * folder of the three. Without a file the picture is drawn in characters on standard output, or is
+ * a table where characters cannot show it, and nothing is kept. Without gnuplot in PATH the first
+ * two are written. */
 #ifndef GS_TOOLS_PLOT_H
 #define GS_TOOLS_PLOT_H
 
@@ -15,6 +16,7 @@ typedef struct gs_plot {
     char *data_file, *script_file; /* NULL: a preview */
     const char *file;              /* NULL: a preview on standard output */
     const char *data;              /* how the script names the data: 'f.svg.csv' or $data */
+    bool is_told;                  /* set by a figure that has printed what it says instead */
     bool lies;                     /* its values run from left to right; set by the figure */
     int width, height;             /* pixels; set by the figure before the end */
     FILE *csv, *script;            /* filled by the figure; the script without its head */

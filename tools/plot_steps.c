@@ -1,5 +1,6 @@
 /* plot breakdown and plot cdf: where a step goes by strategy, and how long steps are. */
 #include "tools/message.h"
+#include "tools/output.h"
 #include "tools/plot.h"
 #include "tools/plot_runs.h"
 
@@ -21,10 +22,50 @@ static void put_title(FILE *out, const char *what, const gs_plot_runs *runs)
 
 /* ---------------------------------------------------------------- breakdown */
 
+static const char *const part_names[PARTS] = {"compute", "exposed communication", "wait for ranks",
+                                              "input", "overhead"};
+
+/* Stacked bars of characters cannot be read. */
+static int print_breakdown(const gs_cli *cli, const gs_plot_runs *runs, gs_plot *plot)
+{
+    gs_table table;
+    gs_output output;
+    gs_table_init(&table);
+    gs_table_add_column(&table, (gs_table_column){"strategy", NULL, false});
+    gs_table_add_column(&table, (gs_table_column){"step", NULL, true});
+    for (int part = 0; part < PARTS; part++) {
+        gs_table_add_column(&table, (gs_table_column){part_names[part], NULL, true});
+    }
+    for (uint32_t i = 0; i < runs->group_count; i++) {
+        const gs_plot_group *group = &runs->groups[i];
+        double sum = 0.0;
+        char unit[GS_UNIT_TEXT_BYTES];
+        for (int part = 0; part < PARTS; part++) {
+            sum += group->parts_ns[part];
+        }
+        gs_table_add(&table, group->label, NULL);
+        gs_table_add(&table, gs_format_duration(llround(sum), unit), NULL);
+        for (int part = 0; part < PARTS; part++) {
+            char text[GS_UNIT_TEXT_BYTES + 16];
+            snprintf(text, sizeof text, "%s (%.0f %%)",
+                     gs_format_duration(llround(group->parts_ns[part]), unit),
+                     sum > 0.0 ? 100.0 * group->parts_ns[part] / sum : 0.0);
+            gs_table_add(&table, text, NULL);
+        }
+    }
+    int code = gs_output_open(&output, "-");
+    if (code == GS_EXIT_OK) {
+        fprintf(output.text, "%s: where a step goes, mean over ranks and steps\n\n", runs->title);
+        gs_table_print(&table, GS_TABLE_TEXT, cli->bold, output.text);
+        code = gs_output_close(&output);
+    }
+    gs_table_fini(&table);
+    plot->is_told = true;
+    return code;
+}
+
 static void fill_breakdown(const gs_plot_runs *runs, gs_plot *plot)
 {
-    static const char *const names[PARTS] = {"compute", "exposed communication", "wait for ranks",
-                                             "input", "overhead"};
     bool used[PARTS] = {false};
     size_t longest = 0;
     fputs("strategy,compute_ms,exposed_comm_ms,wait_ms,input_ms,overhead_ms,step_ms\n", plot->csv);
@@ -57,7 +98,7 @@ static void fill_breakdown(const gs_plot_runs *runs, gs_plot *plot)
     for (int part = 0; part < PARTS; part++) {
         if (used[part]) {
             fprintf(plot->script, "%s skip 1 using %d:xtic(1) lc rgb '%s' title '%s', \\\n     ",
-                    plot->data, part + 2, gs_plot_part_color(part), names[part]);
+                    plot->data, part + 2, gs_plot_part_color(part), part_names[part]);
         }
     }
     fprintf(plot->script,
@@ -69,7 +110,9 @@ int gs_plot_breakdown(const gs_cli *cli, gs_plot *plot)
 {
     gs_plot_runs runs;
     int code = gs_plot_runs_find(cli, &runs);
-    if (code == GS_EXIT_OK) {
+    if (code == GS_EXIT_OK && plot->file == NULL) {
+        code = print_breakdown(cli, &runs, plot);
+    } else if (code == GS_EXIT_OK) {
         fill_breakdown(&runs, plot);
     }
     gs_plot_runs_fini(&runs);
