@@ -183,6 +183,29 @@ static const gs_op_blame *culprit(const gs_op_replay *replay, const gs_op_what_i
     return NULL;
 }
 
+/* Why it is a group and no single rank, and why the step without it can beat the ideal. */
+static void explain_group(gs_page *page, const gs_op_blame *who, const gs_op_what_if *answer)
+{
+    char name[GS_OP_BLAME_NAME_BYTES];
+    if (who->group == GS_OP_GROUP_WORKER) {
+        return;
+    }
+    gs_op_blame_name(who, name);
+    gs_page_note(page,
+                 "All ranks of %s are slow alike: %s; no single machine is to blame (the worst "
+                 "rank alone explains %.1f %%).",
+                 name,
+                 who->group == GS_OP_GROUP_STAGE ? "the stages are uneven"
+                                                 : "one copy of the model is behind",
+                 worst_of(answer, GS_OP_GROUP_WORKER)->remove_share * 100);
+    if (who->removed_ns < answer->ideal_ns) {
+        gs_page_note(page,
+                     "Without %s the step is below the ideal: the ideal gives every rank the mean "
+                     "of all, %s included, and the others are faster than that.",
+                     name, name);
+    }
+}
+
 static void add_sentence(gs_page *page, const gs_op_replay *replay, const gs_op_what_if *answer)
 {
     char lost[GS_UNIT_TEXT_BYTES];
@@ -211,11 +234,13 @@ static void add_sentence(gs_page *page, const gs_op_replay *replay, const gs_op_
         return;
     }
     gs_page_note(page,
-                 "%s holds the job up: slow ops cost %s of a step of %s (%.1f %%), and without "
+                 "%s%s hold%s the job up: slow ops cost %s of a step of %s (%.1f %%), and without "
                  "those of %s it takes %s; the type that costs most is %s (%.0f %%).",
-                 gs_op_blame_name(who, name), lost, step,
-                 (answer->slowdown - 1) / answer->slowdown * 100, name,
+                 who->group == GS_OP_GROUP_WORKER ? "" : "all ranks of ",
+                 gs_op_blame_name(who, name), who->group == GS_OP_GROUP_WORKER ? "s" : "", lost,
+                 step, (answer->slowdown - 1) / answer->slowdown * 100, name,
                  duration(who->removed_ns, without), type, what->remove_share * 100);
+    explain_group(page, who, answer);
 }
 
 static void add_remarks(gs_page *page, const gs_imported *imported, const gs_op_replay *replay)

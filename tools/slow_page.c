@@ -255,6 +255,42 @@ static const gs_slow_rank *most_often_last(const gs_slow_report *report)
     return best;
 }
 
+/* Ranks that were nearly as late: at least half as far behind the median of the others. */
+static void say_close(const filler *in, const gs_slow_rank *last, sentence *out)
+{
+    enum { NAMED_MAX = 4 };
+    const gs_slow_report *report = &in->report;
+    char value[VALUE_BYTES];
+    sentence names = {.used = 0};
+    uint32_t count = 0;
+    int64_t lead = INT64_MAX;
+    int64_t within = 0;
+    for (uint32_t r = 0; r < report->rank_count; r++) {
+        const gs_slow_rank *rank = &report->ranks[r];
+        int64_t behind = last->own_p50 - rank->own_p50;
+        if (rank == last || behind < 0 || rank->late_p50 < last->late_p50 / 2) {
+            continue;
+        }
+        lead = behind < lead ? behind : lead;
+        within = behind > within ? behind : within;
+        if (count++ < NAMED_MAX) {
+            say(&names, "%s%" PRId32, count > 1 ? ", " : "", rank->rank);
+        }
+    }
+    if (count == 0 || last->late_p50 <= 0) {
+        return;
+    }
+    say(out, "; rank%s %s%s %s within %s of it", count > 1 ? "s" : "", names.text,
+        count > NAMED_MAX ? " and others" : "", count > 1 ? "are" : "is",
+        format_value(in->table, within, false, value));
+    say(out, ", and a lead of %s", format_value(in->table, lead, false, value));
+    if (report->step_count == 1) {
+        say(out, " in one step proves nothing");
+    } else {
+        say(out, " in %" PRIu32 " steps proves nothing", report->step_count);
+    }
+}
+
 static void say_few_steps(const filler *in, sentence *out)
 {
     const gs_slow_report *report = &in->report;
@@ -271,6 +307,7 @@ static void say_few_steps(const filler *in, sentence *out)
         say(out, "rank %" PRId32 " was last in %s of %" PRIu32 " steps, median %s", last->rank,
             format_share(last->last_ratio, share), report->step_count, value);
     }
+    say_close(in, last, out);
     say(out, "; whether it always is cannot be told below %" PRIu32 " steps.", report->least_steps);
 }
 
@@ -409,6 +446,7 @@ static void add_answers(filler *in)
     gs_json *named = gs_need(gs_json_new_list());
     sentence first = {.used = 0};
     say_answer(in, &first);
+    gs_page_note(in->page, "%s", first.text);
     for (uint32_t i = 0; i < report->named_count; i++) {
         const gs_slow_rank *rank = &report->ranks[report->named[i]];
         gs_need(gs_json_add(named, gs_json_new_int(rank->rank)) ? named : NULL);
@@ -419,7 +457,6 @@ static void add_answers(filler *in)
             gs_page_note(in->page, "%s", also.text);
         }
     }
-    gs_page_note(in->page, "%s", first.text);
     set(in, "answer", gs_json_new_text(first.text));
     set(in, "verdict", gs_json_new_text(ANSWERS[report->answer]));
     set(in, "named_ranks", named);
