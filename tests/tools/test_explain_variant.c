@@ -254,3 +254,40 @@ Test(explain_variant, only_changes_that_mean_something_are_offered)
     cr_assert_eq(READ_DEMO("cluster.nodes.0.count=1", "cluster.nodes.0.ranks=1"), GS_OK);
     cr_expect_eq(gs_changes_make(base_of(3), &arena, changes), 0);
 }
+
+/* What the change without the slowest is called where the last `slow` ranks are. */
+static const char *name_of_slowest(int fast, int slow)
+{
+    static gs_change changes[GS_CHANGES_MAX];
+    char nodes[200];
+    snprintf(nodes, sizeof nodes,
+             "cluster.nodes=[{\"name\":\"fast\",\"ranks\":%d},"
+             "{\"name\":\"slow\",\"ranks\":%d,\"compute_scale\":2}]",
+             fast, slow);
+    cr_assert_eq(READ_DEMO(nodes), GS_OK, "%s", err.text);
+    uint32_t count = gs_changes_make(base_of(3), &arena, changes);
+    const gs_change *change = find_change(changes, count, "without_slowest");
+    cr_assert_not_null(change);
+    return change->name;
+}
+
+Test(explain_variant, the_slowest_ranks_are_named_as_far_as_they_fit)
+{
+    cr_expect_str_eq(name_of_slowest(4, 1), "without rank 4, the slowest");
+    cr_expect_str_eq(name_of_slowest(4, 2), "without the 2 slowest ranks (4, 5)");
+    cr_expect_str_eq(name_of_slowest(6, 5), "without the 5 slowest ranks (6, 7, 8, 9, ...)");
+}
+
+Test(explain_variant, a_change_says_whether_it_learns_the_same)
+{
+    gs_change changes[GS_CHANGES_MAX];
+    cr_assert_eq(READ_DEMO("seed=1"), GS_OK, "%s", err.text);
+    uint32_t count = gs_changes_make(base_of(3), &arena, changes);
+    const gs_change *half = find_change(changes, count, "fp16");
+    const gs_change *four = find_change(changes, count, "accumulate_4");
+    const gs_change *link = find_change(changes, count, "link_x2");
+    cr_assert(half != NULL && four != NULL && link != NULL);
+    cr_expect_str_eq(half->learns, "the same here (numbers stay fp32)");
+    cr_expect_str_eq(four->learns, "differently");
+    cr_expect_str_eq(link->learns, "the same");
+}
