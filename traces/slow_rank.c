@@ -28,6 +28,7 @@ typedef struct judge {
     unsigned char *is_on[GS_STEP_PARTS]; /* [step_count] of the rank at hand */
     gs_slow_fit fits[GS_STEP_PARTS];
     bool passes[GS_STEP_PARTS];
+    bool may_be_network;    /* the rank at hand is alone in what its link costs */
     int64_t *pile;          /* [rank_count + step_count] */
     unsigned char *is_late; /* [step_count] of the rank at hand */
 } judge;
@@ -140,6 +141,49 @@ static bool matters(judge *in, gs_step_part part, uint32_t rank)
     return part == GS_STEP_TIME || own >= delay / 2.0 - slack_of(in, GS_STEP_TIME, count);
 }
 
+/* Whether a rank is far behind the next one in a part, in the steps of `where`. */
+static bool is_alone(judge *in, gs_step_part part, uint32_t rank, const unsigned char *where)
+{
+    size_t count = collect(in, &in->series[part], rank, where, false);
+    double slack = part == GS_STEP_TIME ? slack_of(in, part, count) : 0.0;
+    int64_t here = gs_slow_median(in->pile, count);
+    for (uint32_t r = 0; r < in->table->rank_count; r++) {
+        count = r == rank ? 0 : collect(in, &in->series[part], r, where, false);
+        int64_t next = gs_slow_median(in->pile, count);
+        if (count > 0 && (double)(here - next) < LEAD_RATIO * (double)here - slack) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A rank holds the others up by coming late to its collectives, after compute and input, or by a
+ * slow link. How long a collective holds each rank also differs by its place in a ring and behind a
+ * late neighbour, and waits make up for that: there the rank is hardly behind the next in its own
+ * time, and is not blamed. */
+static void clear_of_places(judge *in, uint32_t rank)
+{
+    bool has_before = in->has[GS_STEP_COMPUTE] || in->has[GS_STEP_INPUT];
+    const unsigned char *where = in->is_on[in->passes[GS_STEP_WIRE] ? GS_STEP_WIRE : GS_STEP_TIME];
+    in->may_be_network = true;
+    if (in->report->basis != GS_SLOW_BY_WORK || !has_before) {
+        return;
+    }
+    in->may_be_network = (!in->has[GS_STEP_WIRE] || is_alone(in, GS_STEP_WIRE, rank, where)) &&
+                         is_alone(in, GS_STEP_TIME, rank, where);
+    if (in->may_be_network) {
+        return;
+    }
+    int64_t before = 0;
+    for (int p = GS_STEP_COMPUTE; p <= GS_STEP_INPUT; p++) {
+        before += in->has[p] ? median_late(in, (gs_step_part)p, rank, in->is_on[GS_STEP_TIME]) : 0;
+    }
+    int64_t own = median_late(in, GS_STEP_TIME, rank, in->is_on[GS_STEP_TIME]);
+    in->passes[GS_STEP_WIRE] = false;
+    in->passes[GS_STEP_TIME] =
+        in->passes[GS_STEP_TIME] && (double)before >= LEAD_RATIO * (double)own;
+}
+
 /* The part whose pattern stands out most; GS_STEP_PARTS: none does. */
 static gs_status find_part(judge *in, uint32_t rank, gs_step_part *out, gs_error *err)
 {
@@ -155,9 +199,12 @@ static gs_status find_part(judge *in, uint32_t rank, gs_step_part *out, gs_error
         GS_TRY(gs_slow_fit_scores(scores, in->table->step_count, &terms, in->is_on[p], &in->fits[p],
                                   err));
         in->passes[p] = matters(in, part, rank);
+    }
+    clear_of_places(in, rank);
+    for (int p = 0; p < GS_STEP_PARTS; p++) {
         if (in->passes[p] &&
             (*out == GS_STEP_PARTS || in->fits[p].excess > in->fits[*out].excess)) {
-            *out = part;
+            *out = (gs_step_part)p;
         }
     }
     return GS_OK;
@@ -179,6 +226,7 @@ static gs_slow_cause find_cause(const judge *in, const gs_slow_rank *rank, size_
         double excess = (double)rank->excess[p];
         bool counts =
             p != GS_STEP_TIME && in->has[p] && excess > 0.0 &&
+            (p != GS_STEP_WIRE || in->may_be_network) &&
             (any_passes ? in->passes[p] : excess > slack_of(in, (gs_step_part)p, late_count));
         if (counts) {
             sum += excess;
@@ -187,6 +235,9 @@ static gs_slow_cause find_cause(const judge *in, const gs_slow_rank *rank, size_
         }
     }
     double whole = (double)rank->excess[GS_STEP_TIME] - slack_of(in, GS_STEP_TIME, late_count);
+    if (!in->may_be_network && in->has[GS_STEP_WIRE]) {
+        whole = fmin(whole, sum); /* the rest is its place */
+    }
     if (most == GS_STEP_PARTS || sum < CAUSE_RATIO * whole) {
         return GS_SLOW_UNKNOWN;
     }
@@ -264,31 +315,6 @@ static void describe(judge *in, uint32_t index, gs_step_part part)
     of = out->cause == GS_SLOW_NETWORK ? GS_STEP_WIRE : of;
     double usual = (double)median_others(in, of, index, in->is_late);
     out->factor_ratio = usual > 0.0 ? 1.0 + (double)out->excess[of] / usual : 0.0;
-}
-
-/* Whether the others wait for this rank: it comes late to its collectives, by compute and input, or
- * its link alone is slow. Places in a ring differ as well, in how long a collective holds each
- * rank, and waits make up for it: there one rank is hardly behind the next, and nobody is slow. */
-static bool is_waited_for(judge *in, uint32_t index)
-{
-    const gs_slow_rank *rank = &in->report->ranks[index];
-    int64_t before = rank->excess[GS_STEP_COMPUTE] + rank->excess[GS_STEP_INPUT];
-    bool arrives_late = (double)before >= LEAD_RATIO * (double)rank->excess[GS_STEP_TIME];
-    bool knows_before = in->has[GS_STEP_COMPUTE] || in->has[GS_STEP_INPUT];
-    if (in->report->basis != GS_SLOW_BY_WORK || !knows_before || rank->cause == GS_SLOW_COMPUTE ||
-        rank->cause == GS_SLOW_INPUT || arrives_late) {
-        return true;
-    }
-    gs_step_part part = in->has[GS_STEP_WIRE] ? GS_STEP_WIRE : GS_STEP_TIME;
-    int64_t here = median_late(in, part, index, in->is_late);
-    for (uint32_t r = 0; r < in->table->rank_count; r++) {
-        size_t count = r == index ? 0 : collect(in, &in->series[part], r, in->is_late, false);
-        int64_t next = gs_slow_median(in->pile, count);
-        if (count > 0 && (double)(here - next) < LEAD_RATIO * (double)here) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* What is told of every rank, slow or not. */
@@ -454,13 +480,8 @@ static gs_status judge_ranks(judge *in, gs_error *err)
         sum_up_rank(in, r);
         GS_TRY(find_part(in, r, &part, err));
         if (part != GS_STEP_PARTS && out->step_count >= GS_SLOW_STEPS_MIN) {
-            gs_slow_rank unnamed = out->ranks[r];
             describe(in, r, part);
-            if (is_waited_for(in, r)) {
-                out->named[out->named_count++] = r;
-            } else {
-                out->ranks[r] = unnamed;
-            }
+            out->named[out->named_count++] = r;
         }
     }
     put_in_order(out);

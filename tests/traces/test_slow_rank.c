@@ -226,6 +226,29 @@ Test(slow_rank, a_part_that_another_part_makes_up_for_delays_nobody)
     gs_arena_fini(&arena);
 }
 
+/* Rank 3 computes 12 ms longer; rank 4, next in the ring, is held by the wire instead and is behind
+ * it by 0.1 ms: to fix rank 4 would save nothing. */
+Test(slow_rank, the_neighbour_of_a_late_rank_is_not_blamed_with_it)
+{
+    static const int64_t COMPUTE_MS[] = {38, 38, 38, 50, 38, 38, 38, 38};
+    static const int64_t WIRE_MS[] = {39, 30, 21, 35, 47, 38, 29, 39};
+    gs_step_table table = steady();
+    for (size_t i = 0; i < (size_t)table.rank_count * table.step_count; i++) {
+        int64_t rank = (int64_t)(i % table.rank_count);
+        int64_t wire = WIRE_MS[rank] * GS_NS_PER_MS + (int64_t)(i * 7919 % 100) * GS_NS_PER_US;
+        table.parts[GS_STEP_COMPUTE][i] = COMPUTE_MS[rank] * GS_NS_PER_MS;
+        table.parts[GS_STEP_INPUT][i] = 0;
+        table.parts[GS_STEP_WIRE][i] = wire;
+        table.parts[GS_STEP_TIME][i] = 110 * GS_NS_PER_MS;
+        table.parts[GS_STEP_WAIT][i] = (110 - COMPUTE_MS[rank]) * GS_NS_PER_MS - wire;
+    }
+    gs_slow_report report = judge(&table);
+    cr_assert_eq(report.named_count, 1);
+    cr_expect_eq(report.named[0], 3);
+    cr_expect_eq(report.ranks[3].cause, GS_SLOW_COMPUTE);
+    gs_arena_fini(&arena);
+}
+
 /* As a ring over hosts of four ranks: the wire holds ranks 0 and 7, 3 and 4 longer than those away
  * from a host's end, whose waits make up for it. All come at the same time and nobody is slow. */
 Test(slow_rank, places_in_a_ring_that_end_later_are_not_blamed)
