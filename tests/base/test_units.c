@@ -179,7 +179,10 @@ Test(units, both_micro_signs_are_read)
     cr_assert_eq(gs_parse_duration("7 \xce\xbcs", &ns, NULL), GS_OK, "U+03BC");
     cr_expect_eq(ns, 7000);
     cr_expect_eq(gs_parse_duration("7\xce\xbc", &ns, NULL), GS_EINVAL);
-    cr_expect_eq(gs_parse_bytes("7\xc2\xb5B", &(int64_t){0}, NULL), GS_EINVAL);
+    cr_expect_eq(gs_parse_bytes("7\xc2\xb5"
+                                "B",
+                                &(int64_t){0}, NULL),
+                 GS_EINVAL);
 }
 
 Test(units, an_unknown_unit_names_the_nearest)
