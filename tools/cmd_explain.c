@@ -7,7 +7,6 @@
 #include "tools/output.h"
 #include "tools/scenario_list.h"
 #include "tools/scenario_load.h"
-#include "tools/shell_text.h"
 #include "tools/verbs.h"
 #include "traces/store/store.h"
 
@@ -134,20 +133,7 @@ static char *command_text(const gs_cli *cli, const gs_loaded *loaded)
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = gs_need(open_memstream(&text, &bytes));
-    if (loaded->launcher.variable != NULL) {
-        fprintf(out, "%s=%" PRId64 " ", loaded->launcher.variable, loaded->launcher.ranks);
-    }
-    fputs("gradsync explain", out);
-    for (size_t i = 0; i < cli->word_count; i++) {
-        fputc(' ', out);
-        gs_shell_put(cli->words[i], out);
-    }
-    for (size_t i = 0; i < cli->strategy_count; i++) {
-        fputs(" -s ", out);
-        gs_shell_put(cli->strategies[i], out);
-    }
-    fprintf(out, " --seed %" PRIu64 " --seeds %" PRId64, loaded->scenario.seed,
-            loaded->scenario.seeds);
+    gs_scenario_put_command(cli, loaded, out);
     fclose(out);
     return gs_need(text);
 }

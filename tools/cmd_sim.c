@@ -4,7 +4,6 @@
 #include "tools/output.h"
 #include "tools/run_pool.h"
 #include "tools/scenario_load.h"
-#include "tools/shell_text.h"
 #include "tools/sim_report.h"
 #include "tools/sim_save.h"
 #include "tools/timeline_run.h"
@@ -72,27 +71,13 @@ static int check_timeline(const gs_cli *cli, const gs_scenario *scenario, gs_win
     return code;
 }
 
-/* The command that makes the same runs again; database, label and format do not matter for that.
- * Owner: caller, free(). */
+/* The command that makes the same report again. Owner: caller, free(). */
 static char *command_text(const gs_cli *cli, const gs_loaded *loaded)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = gs_need(open_memstream(&text, &bytes));
-    if (loaded->launcher.variable != NULL) {
-        fprintf(out, "%s=%" PRId64 " ", loaded->launcher.variable, loaded->launcher.ranks);
-    }
-    fputs("gradsync sim", out);
-    for (size_t i = 0; i < cli->word_count; i++) {
-        fputc(' ', out);
-        gs_shell_put(cli->words[i], out);
-    }
-    for (size_t i = 0; i < cli->strategy_count; i++) {
-        fputs(" -s ", out);
-        gs_shell_put(cli->strategies[i], out);
-    }
-    fprintf(out, " --seed %" PRIu64 " --seeds %" PRId64, loaded->scenario.seed,
-            loaded->scenario.seeds);
+    gs_scenario_put_command(cli, loaded, out);
     if (cli->flags.gradients > 0) {
         fprintf(out, " --gradients %" PRId64, cli->flags.gradients);
     }

@@ -3,8 +3,11 @@
 #include "base/log.h"
 #include "models/dataset.h"
 #include "tools/message.h"
+#include "tools/verbs.h"
+#include "tools/shell_text.h"
 #include "tools/places.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,4 +124,22 @@ char *gs_scenario_model_name(const gs_scenario *scenario)
     }
     return gs_text("%s on %s", workload->task.model->name,
                    gs_dataset_names[workload->task.data.name]);
+}
+
+void gs_scenario_put_command(const gs_cli *cli, const gs_loaded *loaded, FILE *out)
+{
+    if (loaded->launcher.variable != NULL) {
+        fprintf(out, "%s=%" PRId64 " ", loaded->launcher.variable, loaded->launcher.ranks);
+    }
+    fprintf(out, "gradsync %s", gs_verb_at(cli->verb)->name);
+    for (size_t i = 0; i < cli->word_count; i++) {
+        fputc(' ', out);
+        gs_shell_put(cli->words[i], out);
+    }
+    for (size_t i = 0; i < cli->strategy_count; i++) {
+        fputs(" -s ", out);
+        gs_shell_put(cli->strategies[i], out);
+    }
+    fprintf(out, " --seed %" PRIu64 " --seeds %" PRId64, loaded->scenario.seed,
+            loaded->scenario.seeds);
 }

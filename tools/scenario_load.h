@@ -22,6 +22,10 @@ int gs_scenario_load(const gs_cli *cli, gs_loaded *out);
 int gs_scenario_load_text(const gs_cli *cli, const char *name, const char *text, gs_loaded *out);
 void gs_scenario_unload(gs_loaded *loaded);
 
+/* "gradsync VERB WORDS -s ... --seed 1 --seeds 5": makes the same runs again; database, label and
+ * format do not matter for that. */
+void gs_scenario_put_command(const gs_cli *cli, const gs_loaded *loaded, FILE *out);
+
 /* "small: 2 nodes x 4 ranks, tcp 10 Gbit/s; ...": what the job is. Owner: caller, free(). */
 char *gs_scenario_headline(const gs_scenario *scenario);
 
