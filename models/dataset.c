@@ -8,7 +8,8 @@
 #include "base/rng.h"
 
 enum {
-    PIXEL_COUNT = 64,
+    SIDE = 8,
+    PIXEL_COUNT = SIDE * SIDE,
     PIXEL_MAX = 16,
     CLASS_COUNT = 10,
     TEST_SHARE = 5, /* one row in that many */
@@ -161,8 +162,10 @@ gs_status gs_digits_parse(const char *text, size_t length, const char *file, gs_
     gs_rng_key key = {.seed = 0, .purpose = GS_RNG_DATA, .entity = ENTITY_SPLIT};
     shuffle(key, 0, split, rows);
     int64_t test_count = (rows + TEST_SHARE - 1) / TEST_SHARE;
-    *out = (gs_dataset){.input_count = PIXEL_COUNT,
-                        .class_count = CLASS_COUNT,
+    *out = (gs_dataset){.shape = {.input = {1, SIDE, SIDE},
+                                  .kind = GS_ANSWER_CLASS,
+                                  .answer_count = 1,
+                                  .answer_width = CLASS_COUNT},
                         .row_count = rows,
                         .train_count = rows - test_count,
                         .test_count = test_count,

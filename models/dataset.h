@@ -11,14 +11,15 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "models/data_shape.h"
 
 enum { GS_DATASET_BYTES_MAX = 64 * 1024 * 1024, GS_SAMPLE_ORDER_EPOCHS = 4 };
 
 typedef struct gs_dataset {
-    int64_t input_count, class_count;
+    gs_data_shape shape;
     int64_t row_count, train_count, test_count; /* train + test = all rows */
-    const float *inputs;                        /* [row_count][input_count], file order, 0..1 */
-    const uint8_t *labels;                      /* [row_count], below class_count */
+    const float *inputs;   /* [row_count][values of shape.input], file order, 0..1 */
+    const uint8_t *labels; /* [row_count], below shape.answer_width */
     const uint32_t *split; /* [row_count]: the train rows, then the test rows */
 } gs_dataset;
 

@@ -55,3 +55,22 @@ double gs_loss_evaluate(const float *outputs, const uint8_t *labels, int64_t cou
     *out_correct = correct;
     return total;
 }
+
+double gs_squared_evaluate(const float *outputs, const float *targets, int64_t count)
+{
+    double total = 0.0;
+    for (int64_t i = 0; i < count; i++) {
+        double error = (double)outputs[i] - (double)targets[i];
+        total += 0.5 * error * error;
+    }
+    return total;
+}
+
+double gs_squared_backward(float *outputs, const float *targets, int64_t count)
+{
+    double total = gs_squared_evaluate(outputs, targets, count);
+    for (int64_t i = 0; i < count; i++) {
+        outputs[i] = (float)(((double)outputs[i] - (double)targets[i]) / (double)count);
+    }
+    return total;
+}

@@ -1,5 +1,7 @@
-/* A multi-layer perceptron: affine layers with ReLU between them, softmax at the end. */
-#include "models/dense_chain.h"
+/* A multi-layer perceptron: affine layers with an activation between them. */
+#include "models/layers/activation.h"
+#include "models/layers/dense.h"
+#include "models/model.h"
 
 typedef struct mlp_config {
     gs_int_list hidden;
@@ -19,11 +21,18 @@ static const gs_field_table table = {
     .field_count = sizeof fields / sizeof fields[0],
 };
 
-static gs_status describe(const void *config, int64_t input_count, int64_t class_count,
-                          gs_model_shape *out, gs_error *err)
+static gs_status build(const void *config, const gs_data_shape *data, gs_network *out,
+                       gs_error *err)
 {
     const mlp_config *mlp = config;
-    return gs_dense_chain_describe(&mlp->hidden, input_count, class_count, out, err);
+    GS_TRY(gs_model_takes_floats(data, "mlp", err));
+    gs_network_begin(out, data);
+    for (int i = 0; i < mlp->hidden.count; i++) {
+        (void)gs_add_dense(out, 1, mlp->hidden.values[i]);
+        (void)gs_add_activation(out, &gs_layer_relu);
+    }
+    (void)gs_add_dense(out, 1, data->answer_count * data->answer_width);
+    return gs_network_end(out, err);
 }
 
 const gs_model gs_model_mlp = {
@@ -31,9 +40,5 @@ const gs_model gs_model_mlp = {
     .summary = "multi-layer perceptron with ReLU and softmax",
     .source = "Rumelhart, Hinton and Williams, Nature 323, 1986; ReLU: Nair and Hinton, ICML 2010",
     .config_table = &table,
-    .describe = describe,
-    .init = gs_dense_chain_init,
-    .workspace_bytes = gs_dense_chain_workspace_bytes,
-    .gradient = gs_dense_chain_gradient,
-    .evaluate = gs_dense_chain_evaluate,
+    .build = build,
 };

@@ -34,3 +34,14 @@ const gs_model *gs_model_find(const char *name)
     }
     return NULL;
 }
+
+gs_status gs_model_takes_floats(const gs_data_shape *data, const char *model, gs_error *err)
+{
+    if (data->is_tokens) {
+        return gs_fail(err, GS_EINVAL,
+                       "%s takes samples of numbers, and the data is text; choose model gpt or "
+                       "other data",
+                       model);
+    }
+    return GS_OK;
+}

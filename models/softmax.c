@@ -1,14 +1,17 @@
 /* Softmax regression: one affine layer; convex, so every run that converges finds the same loss. */
-#include "models/dense_chain.h"
+#include "models/layers/dense.h"
+#include "models/model.h"
 
 static const gs_field_table table = {.name = "softmax"};
 
-static gs_status describe(const void *config, int64_t input_count, int64_t class_count,
-                          gs_model_shape *out, gs_error *err)
+static gs_status build(const void *config, const gs_data_shape *data, gs_network *out,
+                       gs_error *err)
 {
     (void)config;
-    const gs_int_list none = {.count = 0};
-    return gs_dense_chain_describe(&none, input_count, class_count, out, err);
+    GS_TRY(gs_model_takes_floats(data, "softmax", err));
+    gs_network_begin(out, data);
+    (void)gs_add_dense(out, 1, data->answer_count * data->answer_width);
+    return gs_network_end(out, err);
 }
 
 const gs_model gs_model_softmax = {
@@ -16,9 +19,5 @@ const gs_model gs_model_softmax = {
     .summary = "softmax regression, one affine layer",
     .source = "Bishop, Pattern Recognition and Machine Learning, 2006, section 4.3.4",
     .config_table = &table,
-    .describe = describe,
-    .init = gs_dense_chain_init,
-    .workspace_bytes = gs_dense_chain_workspace_bytes,
-    .gradient = gs_dense_chain_gradient,
-    .evaluate = gs_dense_chain_evaluate,
+    .build = build,
 };

@@ -11,7 +11,7 @@ enum { EVALUATE_BATCH = 128 };
 
 struct gs_task {
     gs_task_config config;
-    gs_model_shape shape;
+    gs_network network;
     gs_dataset dataset;
     uint64_t seed;
 };
@@ -35,15 +35,15 @@ gs_status gs_task_create(const gs_task_config *config, const char *data_dir, uin
     task->config = *config;
     task->seed = seed;
     GS_TRY(gs_dataset_read((size_t)config->data.name, data_dir, arena, &task->dataset, err));
-    GS_TRY(config->model->describe(task->config.model_config, task->dataset.input_count,
-                                   task->dataset.class_count, &task->shape, err));
+    GS_TRY(
+        config->model->build(task->config.model_config, &task->dataset.shape, &task->network, err));
     *out = task;
     return GS_OK;
 }
 
-const gs_model_shape *gs_task_shape(const gs_task *task)
+const gs_network *gs_task_network(const gs_task *task)
 {
-    return &task->shape;
+    return &task->network;
 }
 
 const gs_dataset *gs_task_dataset(const gs_task *task)
@@ -53,7 +53,7 @@ const gs_dataset *gs_task_dataset(const gs_task *task)
 
 size_t gs_task_parameter_count(const gs_task *task)
 {
-    return (size_t)task->shape.parameter_count;
+    return (size_t)task->network.parameter_count;
 }
 
 size_t gs_task_state_vectors(const gs_task *task)
@@ -63,7 +63,7 @@ size_t gs_task_state_vectors(const gs_task *task)
 
 void gs_task_init(const gs_task *task, float *parameters)
 {
-    task->config.model->init(&task->shape, task->seed, parameters);
+    gs_network_init(&task->network, task->seed, parameters);
 }
 
 gs_status gs_task_workspace_create(const gs_task *task, int64_t batch_max, gs_arena *arena,
@@ -72,10 +72,10 @@ gs_status gs_task_workspace_create(const gs_task *task, int64_t batch_max, gs_ar
     GS_ASSERT(batch_max > 0);
     size_t rows = (size_t)(batch_max > EVALUATE_BATCH ? batch_max : EVALUATE_BATCH);
     gs_task_workspace *workspace = GS_TAKE(arena, gs_task_workspace, 1);
-    float *inputs = GS_TAKE(arena, float, rows *(size_t)task->shape.input_count);
+    float *inputs = GS_TAKE(arena, float, rows *(size_t)gs_extent_count(task->dataset.shape.input));
     uint8_t *labels = GS_TAKE(arena, uint8_t, rows);
     void *scratch =
-        gs_arena_take(arena, 1, task->config.model->workspace_bytes(&task->shape, (int64_t)rows));
+        gs_arena_take(arena, 1, gs_network_workspace_bytes(&task->network, (int64_t)rows));
     if (workspace == NULL || inputs == NULL || labels == NULL || scratch == NULL ||
         gs_sample_order_init(&workspace->order, &task->dataset, task->seed, arena) != GS_OK) {
         return gs_fail(err, GS_ENOMEM, "out of memory for batches of %lld samples",
@@ -94,16 +94,16 @@ gs_status gs_task_workspace_create(const gs_task *task, int64_t batch_max, gs_ar
 static void gather(gs_task_workspace *workspace, int64_t index, uint32_t row)
 {
     const gs_dataset *dataset = &workspace->task->dataset;
-    size_t width = (size_t)dataset->input_count;
+    size_t width = (size_t)gs_extent_count(dataset->shape.input);
     memcpy(workspace->inputs + (size_t)index * width, dataset->inputs + (size_t)row * width,
            width * sizeof(float));
     workspace->labels[index] = dataset->labels[row];
 }
 
-static gs_model_pass pass_over(const gs_task_workspace *workspace, const float *parameters,
-                               int64_t count)
+static gs_network_pass pass_over(const gs_task_workspace *workspace, const float *parameters,
+                                 int64_t count)
 {
-    return (gs_model_pass){
+    return (gs_network_pass){
         .parameters = parameters,
         .batch = {.inputs = workspace->inputs, .labels = workspace->labels, .count = count},
         .workspace = workspace->scratch,
@@ -118,12 +118,12 @@ gs_status gs_task_gradient(gs_task_workspace *workspace, const gs_task_request *
     for (int64_t i = 0; i < request->sample_count; i++) {
         gather(workspace, i, gs_sample_order_row(&workspace->order, request->first_sample + i));
     }
-    gs_model_pass pass = pass_over(workspace, at, request->sample_count);
+    gs_network_pass pass = pass_over(workspace, at, request->sample_count);
     pass.accumulate = request->accumulate;
     pass.layer_ready = request->layer_ready;
     pass.context = request->context;
     const gs_task *task = workspace->task;
-    double loss = task->config.model->gradient(&task->shape, &pass, gradient);
+    double loss = gs_network_gradient(&task->network, &pass, gradient);
     if (!isfinite(loss)) {
         return gs_fail(err, GS_EDIVERGED,
                        "training loss of samples %lld to %lld is not finite; "
@@ -155,9 +155,9 @@ gs_status gs_task_evaluate(gs_task_workspace *workspace, const float *parameters
         for (int64_t i = 0; i < count; i++) {
             gather(workspace, i, dataset->split[dataset->train_count + first + i]);
         }
-        gs_model_pass pass = pass_over(workspace, parameters, count);
+        gs_network_pass pass = pass_over(workspace, parameters, count);
         int64_t right = 0;
-        loss += task->config.model->evaluate(&task->shape, &pass, &right);
+        loss += gs_network_evaluate(&task->network, &pass, &right);
         correct += right;
     }
     if (!isfinite(loss)) {

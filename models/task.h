@@ -29,7 +29,7 @@ GS_MUST_USE gs_status gs_task_create(const gs_task_config *config, const char *d
                                      uint64_t seed, gs_arena *arena, gs_task **out, gs_error *err);
 
 /* Layer table and sizes; lives as long as the task. */
-const gs_model_shape *gs_task_shape(const gs_task *task);
+const gs_network *gs_task_network(const gs_task *task);
 const gs_dataset *gs_task_dataset(const gs_task *task);
 size_t gs_task_parameter_count(const gs_task *task);
 /* Vectors of parameter_count floats that the optimizer keeps, starting at 0. */

@@ -100,12 +100,12 @@ static gs_status make_part(gs_series *series, const char *layer, part *out)
     return layer == NULL ? GS_OK : make_histogram(series, layer, out);
 }
 
-gs_status gs_gradient_look_create(const gs_model_shape *shape, gs_series *series, gs_arena *arena,
+gs_status gs_gradient_look_create(const gs_network *network, gs_series *series, gs_arena *arena,
                                   gs_gradient_look **out)
 {
     gs_gradient_look *look = GS_TAKE(arena, gs_gradient_look, 1);
-    part *parts = GS_TAKE(arena, part, shape->layer_count + 1);
-    size_t count = (size_t)shape->parameter_count;
+    part *parts = GS_TAKE(arena, part, network->layer_count + 1);
+    size_t count = (size_t)network->parameter_count;
     double *magnitudes = GS_TAKE(arena, double, count);
     double *before = GS_TAKE(arena, double, count);
     if (look == NULL || parts == NULL || magnitudes == NULL || before == NULL) {
@@ -120,8 +120,8 @@ gs_status gs_gradient_look_create(const gs_model_shape *shape, gs_series *series
     GS_TRY(gs_series_find_name(series, "gradient_cosine_ratio", &look->cosine_name));
     parts[0] = (part){.count = count};
     GS_TRY(make_part(series, NULL, &parts[0]));
-    for (uint32_t i = 0; i < shape->layer_count; i++) {
-        const gs_model_layer *layer = &shape->layers[i];
+    for (uint32_t i = 0; i < network->layer_count; i++) {
+        const gs_layer *layer = &network->layers[i];
         if (layer->parameter_count > 0) {
             part *next = &parts[look->part_count++];
             *next =

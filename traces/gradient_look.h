@@ -12,7 +12,7 @@ typedef struct gs_gradient_look gs_gradient_look;
 
 /* Rows go to series, whose memory grows by 8 rows and as many a layer with each look. Pointers are
  * borrowed. Errors: GS_ENOMEM. Owner of *out: the arena. */
-GS_MUST_USE gs_status gs_gradient_look_create(const gs_model_shape *shape, gs_series *series,
+GS_MUST_USE gs_status gs_gradient_look_create(const gs_network *network, gs_series *series,
                                               gs_arena *arena, gs_gradient_look **out);
 
 /* gradient [parameter_count]; cosine: mean over pairs of ranks, NAN: only one. at_ns rises from

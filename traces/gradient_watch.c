@@ -79,7 +79,7 @@ gs_status gs_gradient_watch_create(const gs_gradient_watch_config *config, gs_ar
     GS_TRY(gs_series_find_name(config->series, "fidelity_cosine_ratio", &watch->cosine_name));
     GS_TRY(gs_series_find_name(config->series, "fidelity_error_ratio", &watch->error_name));
     if (config->look_every > 0) {
-        GS_TRY(gs_gradient_look_create(gs_task_shape(config->task), config->series, arena,
+        GS_TRY(gs_gradient_look_create(gs_task_network(config->task), config->series, arena,
                                        &watch->look));
     }
     *out = watch;

@@ -16,10 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         GS_ASSERT(parsed.train_count > 0 && parsed.test_count > 0);
         GS_ASSERT(parsed.train_count + parsed.test_count == parsed.row_count);
         for (int64_t i = 0; i < parsed.row_count; i++) {
-            GS_ASSERT(parsed.labels[i] < parsed.class_count);
+            GS_ASSERT(parsed.labels[i] < parsed.shape.answer_width);
             GS_ASSERT(parsed.split[i] < parsed.row_count);
         }
-        for (int64_t i = 0; i < parsed.row_count * parsed.input_count; i++) {
+        for (int64_t i = 0; i < parsed.row_count * gs_extent_count(parsed.shape.input); i++) {
             GS_ASSERT(parsed.inputs[i] >= 0.0F && parsed.inputs[i] <= 1.0F);
         }
         gs_sample_order order;

@@ -31,7 +31,7 @@ Test(dataset, digits_are_the_ones_that_were_published)
     cr_assert_eq(digits.row_count, 1797);
     cr_expect_eq(digits.train_count, 1437);
     cr_expect_eq(digits.test_count, 360);
-    cr_expect_eq(digits.input_count, 64);
+    cr_expect_eq(gs_extent_count(digits.shape.input), 64);
     double sum = 0; /* of sixteenths up to 1: exact */
     for (int64_t i = 0; i < digits.row_count * 64; i++) {
         sum += (double)digits.inputs[i];

@@ -11,10 +11,13 @@
 
 enum { INPUTS = 9, CLASSES = 4, BATCH = 7 };
 
+static const gs_data_shape data_shape = {
+    .input = {1, 3, 3}, .kind = GS_ANSWER_CLASS, .answer_count = 1, .answer_width = CLASSES};
+
 typedef struct specimen {
     const gs_model *model;
     alignas(max_align_t) unsigned char config[GS_MODEL_CONFIG_BYTES];
-    gs_model_shape shape;
+    gs_network network;
     float inputs[BATCH * INPUTS];
     uint8_t labels[BATCH];
     float *parameters, *gradient;
@@ -33,7 +36,7 @@ static void setup(specimen *s, const gs_model *model, const char *key, const cha
         cr_assert_eq(gs_config_set_text(model->config_table, s->config, key, text, &err), GS_OK,
                      "%s", err.text);
     }
-    cr_assert_eq(model->describe(s->config, INPUTS, CLASSES, &s->shape, &err), GS_OK);
+    cr_assert_eq(model->build(s->config, &data_shape, &s->network, &err), GS_OK);
     gs_rng_key random = {.seed = 20, .purpose = GS_RNG_TEST, .entity = 1};
     for (uint32_t i = 0; i < BATCH * INPUTS; i++) {
         s->inputs[i] = (float)(2.0 * gs_rng_uniform(random, 0, i) - 1.0);
@@ -41,12 +44,12 @@ static void setup(specimen *s, const gs_model *model, const char *key, const cha
     for (uint32_t i = 0; i < BATCH; i++) {
         s->labels[i] = (uint8_t)(gs_rng_bits(random, 1, i) % CLASSES);
     }
-    size_t count = (size_t)s->shape.parameter_count;
+    size_t count = (size_t)s->network.parameter_count;
     s->parameters = calloc(count, sizeof(float));
     s->gradient = calloc(count, sizeof(float));
-    s->workspace = malloc(model->workspace_bytes(&s->shape, BATCH));
+    s->workspace = malloc(gs_network_workspace_bytes(&s->network, BATCH));
     cr_assert(s->parameters != NULL && s->gradient != NULL && s->workspace != NULL);
-    model->init(&s->shape, 31, s->parameters);
+    gs_network_init(&s->network, 31, s->parameters);
     for (uint32_t i = 0; i < count; i++) {
         s->parameters[i] += (float)(0.2 * gs_rng_uniform(random, 2, i) - 0.1);
     }
@@ -59,18 +62,18 @@ static void teardown(specimen *s)
     free(s->workspace);
 }
 
-static gs_model_pass pass_of(const specimen *s)
+static gs_network_pass pass_of(const specimen *s)
 {
-    return (gs_model_pass){.parameters = s->parameters,
-                           .batch = {s->inputs, s->labels, BATCH},
-                           .workspace = s->workspace};
+    return (gs_network_pass){.parameters = s->parameters,
+                             .batch = {.inputs = s->inputs, .labels = s->labels, .count = BATCH},
+                             .workspace = s->workspace};
 }
 
 static double loss_at(const specimen *s)
 {
-    gs_model_pass pass = pass_of(s);
+    gs_network_pass pass = pass_of(s);
     int64_t correct = 0;
-    return s->model->evaluate(&s->shape, &pass, &correct) / BATCH;
+    return gs_network_evaluate(&s->network, &pass, &correct) / BATCH;
 }
 
 /* Central differences: (L(p + h) - L(p - h)) / 2h. With h = 2^-11 the cut-off error is of order h^2
@@ -80,7 +83,7 @@ static double loss_at(const specimen *s)
  * has no slope there. It shows in the second difference: h^2 times a curvature of about 1 where
  * nothing switches, h times a jump of slope where something does. Such parameters are passed over,
  * and must be rare. */
-static void check_layer(specimen *s, const gs_model_layer *layer, double loss, const char *text)
+static void check_layer(specimen *s, const gs_layer *layer, double loss, const char *text)
 {
     const float h = 0x1p-11F;
     double error = 0;
@@ -115,11 +118,13 @@ static void check_gradient(const gs_model *model, const char *key, const char *t
 {
     specimen s;
     setup(&s, model, key, text);
-    gs_model_pass pass = pass_of(&s);
-    double loss = model->gradient(&s.shape, &pass, s.gradient);
+    gs_network_pass pass = pass_of(&s);
+    double loss = gs_network_gradient(&s.network, &pass, s.gradient);
     cr_expect_float_eq(loss, loss_at(&s), 1e-12);
-    for (uint32_t l = 0; l < s.shape.layer_count; l++) {
-        check_layer(&s, &s.shape.layers[l], loss, text);
+    for (uint32_t l = 0; l < s.network.layer_count; l++) {
+        if (s.network.layers[l].parameter_count > 0) {
+            check_layer(&s, &s.network.layers[l], loss, text);
+        }
     }
     teardown(&s);
 }
@@ -145,15 +150,13 @@ Test(model, layers_tile_the_parameters)
         specimen s;
         setup(&s, gs_model_at(i), NULL, NULL);
         int64_t next = 0;
-        for (uint32_t l = 0; l < s.shape.layer_count; l++) {
-            cr_expect_eq(s.shape.layers[l].offset, next);
-            cr_expect_gt(s.shape.layers[l].parameter_count, 0);
-            cr_expect_gt(s.shape.layers[l].forward_flops, 0);
-            next += s.shape.layers[l].parameter_count;
+        for (uint32_t l = 0; l < s.network.layer_count; l++) {
+            cr_expect(s.network.layers[l].offset == next || s.network.layers[l].shares >= 0);
+            next += s.network.layers[l].parameter_count;
         }
-        cr_expect_eq(next, s.shape.parameter_count);
-        cr_expect_eq(s.shape.layers[0].input_count, INPUTS);
-        cr_expect_eq(s.shape.layers[s.shape.layer_count - 1].output_count, CLASSES);
+        cr_expect_eq(next, s.network.parameter_count);
+        cr_expect_eq(s.network.layers[0].input_count, INPUTS);
+        cr_expect_eq(s.network.layers[s.network.layer_count - 1].output_count, CLASSES);
         teardown(&s);
     }
 }
@@ -168,9 +171,11 @@ static void see_layer(void *context, uint32_t layer_index)
 {
     witness *w = context;
     cr_assert_gt(w->next, 0);
-    w->next--;
+    do {
+        w->next--;
+    } while (w->next > 0 && w->specimen->network.layers[w->next].parameter_count == 0);
     cr_expect_eq(layer_index, w->next);
-    const gs_model_layer *layer = &w->specimen->shape.layers[layer_index];
+    const gs_layer *layer = &w->specimen->network.layers[layer_index];
     cr_expect(memcmp(w->specimen->gradient + layer->offset, w->final + layer->offset,
                      (size_t)layer->parameter_count * sizeof(float)) == 0,
               "layer %u was called ready before it was", (unsigned)layer_index);
@@ -181,17 +186,17 @@ Test(model, layers_become_ready_from_last_to_first_with_their_final_gradient)
     for (size_t i = 0; gs_model_at(i) != NULL; i++) {
         specimen s;
         setup(&s, gs_model_at(i), NULL, NULL);
-        size_t bytes = (size_t)s.shape.parameter_count * sizeof(float);
-        gs_model_pass pass = pass_of(&s);
-        s.model->gradient(&s.shape, &pass, s.gradient);
+        size_t bytes = (size_t)s.network.parameter_count * sizeof(float);
+        gs_network_pass pass = pass_of(&s);
+        gs_network_gradient(&s.network, &pass, s.gradient);
         float *final = malloc(bytes);
         cr_assert_not_null(final);
         memcpy(final, s.gradient, bytes);
         memset(s.gradient, 0xff, bytes); /* NaN: what is not written shows */
-        witness w = {.specimen = &s, .final = final, .next = s.shape.layer_count};
+        witness w = {.specimen = &s, .final = final, .next = s.network.layer_count};
         pass.layer_ready = see_layer;
         pass.context = &w;
-        s.model->gradient(&s.shape, &pass, s.gradient);
+        gs_network_gradient(&s.network, &pass, s.gradient);
         cr_expect_eq(w.next, 0);
         free(final);
         teardown(&s);
@@ -203,14 +208,14 @@ Test(model, accumulation_adds_to_what_is_there)
     for (size_t i = 0; gs_model_at(i) != NULL; i++) {
         specimen s;
         setup(&s, gs_model_at(i), NULL, NULL);
-        size_t count = (size_t)s.shape.parameter_count;
+        size_t count = (size_t)s.network.parameter_count;
         float *twice = malloc(count * sizeof(float));
         cr_assert_not_null(twice);
-        gs_model_pass pass = pass_of(&s);
-        s.model->gradient(&s.shape, &pass, s.gradient);
+        gs_network_pass pass = pass_of(&s);
+        gs_network_gradient(&s.network, &pass, s.gradient);
         memcpy(twice, s.gradient, count * sizeof(float));
         pass.accumulate = true;
-        s.model->gradient(&s.shape, &pass, twice);
+        gs_network_gradient(&s.network, &pass, twice);
         /* Products are added to the old value or summed first: a few roundings of numbers below 1.
          */
         for (size_t k = 0; k < count; k++) {
@@ -226,11 +231,11 @@ Test(model, the_same_seed_starts_from_the_same_bytes_and_another_does_not)
     for (size_t i = 0; gs_model_at(i) != NULL; i++) {
         specimen s;
         setup(&s, gs_model_at(i), NULL, NULL);
-        size_t bytes = (size_t)s.shape.parameter_count * sizeof(float);
-        s.model->init(&s.shape, 77, s.parameters);
-        s.model->init(&s.shape, 77, s.gradient);
+        size_t bytes = (size_t)s.network.parameter_count * sizeof(float);
+        gs_network_init(&s.network, 77, s.parameters);
+        gs_network_init(&s.network, 77, s.gradient);
         cr_expect(memcmp(s.parameters, s.gradient, bytes) == 0, "%s", s.model->name);
-        s.model->init(&s.shape, 78, s.gradient);
+        gs_network_init(&s.network, 78, s.gradient);
         cr_expect(memcmp(s.parameters, s.gradient, bytes) != 0, "%s", s.model->name);
         teardown(&s);
     }
@@ -241,12 +246,15 @@ Test(model, parameters_that_are_not_numbers_are_reported_by_the_loss)
     for (size_t i = 0; gs_model_at(i) != NULL; i++) {
         specimen s;
         setup(&s, gs_model_at(i), NULL, NULL);
-        for (uint32_t l = 0; l < s.shape.layer_count; l++) {
-            int64_t place = s.shape.layers[l].offset;
+        for (uint32_t l = 0; l < s.network.layer_count; l++) {
+            if (s.network.layers[l].parameter_count == 0) {
+                continue;
+            }
+            int64_t place = s.network.layers[l].offset;
             float kept = s.parameters[place];
             s.parameters[place] = NAN;
-            gs_model_pass pass = pass_of(&s);
-            cr_expect(!isfinite(s.model->gradient(&s.shape, &pass, s.gradient)), "%s, layer %u",
+            gs_network_pass pass = pass_of(&s);
+            cr_expect(!isfinite(gs_network_gradient(&s.network, &pass, s.gradient)), "%s, layer %u",
                       s.model->name, (unsigned)l);
             s.parameters[place] = kept;
         }

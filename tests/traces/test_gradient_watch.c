@@ -291,12 +291,12 @@ static void plant(void)
 Test(gradient_watch, a_look_tells_norm_sparsity_quantiles_and_histogram_of_each_layer)
 {
     watch_with(0.0, 0.0, 1000, 3);
-    const gs_model_shape *shape = gs_task_shape(made.task);
+    const gs_network *network = gs_task_network(made.task);
     char name[GS_SERIES_NAME_BYTES];
     plant();
     tell(0, 3);
     tell(1, 3);
-    const char *last = shape->layers[shape->layer_count - 1].name;
+    const char *last = network->layers[network->layer_count - 1].name;
     double norm = 4.0 * sqrt(165.0);
     cr_assert_float_eq(last_value("gradient_norm"), norm, 1e-9);
     (void)snprintf(name, sizeof name, "gradient_norm/%s", last);
@@ -308,10 +308,10 @@ Test(gradient_watch, a_look_tells_norm_sparsity_quantiles_and_histogram_of_each_
     /* 165 zeros and 165 fours: the median lies half way between. */
     (void)snprintf(name, sizeof name, "gradient_p50/%s", last);
     cr_assert_eq(last_value(name), 2.0);
-    (void)snprintf(name, sizeof name, "gradient_max/%s", shape->layers[0].name);
+    (void)snprintf(name, sizeof name, "gradient_max/%s", network->layers[0].name);
     cr_assert_eq(last_value(name), 0.0);
     /* A layer of zeros has no scale to be small against. */
-    (void)snprintf(name, sizeof name, "gradient_sparsity_ratio/%s", shape->layers[0].name);
+    (void)snprintf(name, sizeof name, "gradient_sparsity_ratio/%s", network->layers[0].name);
     cr_assert_eq(last_value(name), 1.0);
     cr_assert_float_eq(last_value("gradient_sparsity_ratio"),
                        (double)(made.count - 165) / (double)made.count, 1e-12);

@@ -204,22 +204,23 @@ static gs_status profile_of_model(gs_scenario_reader *reader, gs_profile *out, g
     if (status != GS_OK) {
         return gs_scenario_fail(reader, status, "workload.model", err, "%s", inner.text);
     }
-    const gs_model_shape *shape = gs_task_shape(task);
-    gs_layer_row *rows = GS_TAKE(reader->arena, gs_layer_row, shape->layer_count);
+    const gs_network *network = gs_task_network(task);
+    gs_layer_row *rows = GS_TAKE(reader->arena, gs_layer_row, network->layer_count);
     if (rows == NULL) {
         return gs_scenario_no_memory(reader, err);
     }
-    for (uint32_t i = 0; i < shape->layer_count; i++) {
-        rows[i] = (gs_layer_row){.name = shape->layers[i].name,
-                                 .elements = shape->layers[i].parameter_count,
-                                 .forward_flops = (double)shape->layers[i].forward_flops,
+    for (uint32_t i = 0; i < network->layer_count; i++) {
+        const gs_layer *layer = &network->layers[i];
+        rows[i] = (gs_layer_row){.name = layer->name,
+                                 .elements = layer->parameter_count,
+                                 .forward_flops = (double)layer->forward_flops,
                                  .layer = i};
     }
     gs_layer_table table = {
         .name = workload->task.model->name,
         .source = "",
         .rows = rows,
-        .row_count = shape->layer_count,
+        .row_count = network->layer_count,
         .element_bytes = 4,
         .batch = workload->batch_per_rank,
         .flops_per_s = reader->workload.flops_per_s,
