@@ -151,6 +151,20 @@ static gs_status parse_bytes_or_choice(const gs_field *field, const char *text, 
     return check_bounds(field, (double)*out, text, err);
 }
 
+static gs_status parse_real_or_choice(const gs_field *field, const char *text, double *out,
+                                      gs_error *err)
+{
+    int choice = find_choice(field, text);
+    if (choice >= 0) {
+        *out = -(1.0 + choice);
+        return GS_OK;
+    }
+    if (strspn(text, "0123456789+-.") == 0) {
+        return fail_choice(field, text, err);
+    }
+    return parse_real(field, text, out, err);
+}
+
 static gs_status parse_quantity(const gs_field *field, const char *text, int64_t *out,
                                 gs_error *err)
 {
@@ -199,6 +213,8 @@ static gs_status parse_value(const gs_field *field, const char *text, field_valu
         return out->choice >= 0 ? GS_OK : fail_choice(field, text, err);
     case GS_FIELD_BYTES_OR_CHOICE:
         return parse_bytes_or_choice(field, text, &out->whole, err);
+    case GS_FIELD_REAL_OR_CHOICE:
+        return parse_real_or_choice(field, text, &out->real, err);
     }
     return GS_EINVAL;
 }
@@ -212,6 +228,7 @@ static void store(const gs_field *field, void *out, const field_value *value)
         break;
     case GS_FIELD_REAL:
     case GS_FIELD_RATIO:
+    case GS_FIELD_REAL_OR_CHOICE:
         memcpy(member, &value->real, sizeof value->real);
         break;
     case GS_FIELD_INT:
@@ -320,7 +337,7 @@ static const char *text_of(const gs_field *field, const gs_json_at *value, char 
 {
     gs_json_kind kind = gs_json_kind_of(value->value);
     bool is_number_kind = field->kind == GS_FIELD_INT || field->kind == GS_FIELD_REAL ||
-                          field->kind == GS_FIELD_RATIO;
+                          field->kind == GS_FIELD_RATIO || field->kind == GS_FIELD_REAL_OR_CHOICE;
     bool has_unit = field->kind == GS_FIELD_DURATION || field->kind == GS_FIELD_BYTES ||
                     field->kind == GS_FIELD_RATE || field->kind == GS_FIELD_BYTES_OR_CHOICE;
     int64_t whole = 0;
@@ -452,6 +469,7 @@ static size_t kind_bytes(const gs_field *field)
         return sizeof(bool);
     case GS_FIELD_REAL:
     case GS_FIELD_RATIO:
+    case GS_FIELD_REAL_OR_CHOICE:
         return sizeof(double);
     case GS_FIELD_INT:
     case GS_FIELD_DURATION:
@@ -471,7 +489,8 @@ static size_t kind_bytes(const gs_field *field)
 
 static void assert_field(const gs_field_table *table, const gs_field *field)
 {
-    bool has_choices = field->kind == GS_FIELD_CHOICE || field->kind == GS_FIELD_BYTES_OR_CHOICE;
+    bool has_choices = field->kind == GS_FIELD_CHOICE || field->kind == GS_FIELD_BYTES_OR_CHOICE ||
+                       field->kind == GS_FIELD_REAL_OR_CHOICE;
     GS_ASSERT(field->name != NULL && field->name[0] != '\0');
     GS_ASSERT(field->help != NULL);
     GS_ASSERT(field->size > 0 && field->size == kind_bytes(field));

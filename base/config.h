@@ -25,7 +25,9 @@ typedef enum gs_field_kind {
     GS_FIELD_INT_LIST, /* gs_int_list; bounds hold for each; "[64, 32]", or 64/32 on the command
                           line */
     GS_FIELD_CHOICE,   /* int, index into choices */
-    GS_FIELD_BYTES_OR_CHOICE /* int64_t: bytes, or -(1 + index into choices): "25MiB" or "tensor" */
+    GS_FIELD_BYTES_OR_CHOICE, /* int64_t: bytes, or -(1 + index into choices): "25MiB" or "tensor"
+                               */
+    GS_FIELD_REAL_OR_CHOICE   /* double, >= 0, or -(1 + index into choices): 1024 or "dynamic" */
 } gs_field_kind;
 
 enum { GS_INT_LIST_MAX = 16 };

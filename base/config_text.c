@@ -55,6 +55,11 @@ static gs_json *value_json(const gs_field *field, const void *in)
         memcpy(&list, member, sizeof list);
         return list_json(&list);
     }
+    case GS_FIELD_REAL_OR_CHOICE:
+        if (real_of(field, in) >= 0.0) {
+            return gs_json_new_real(real_of(field, in));
+        }
+        break;
     case GS_FIELD_DURATION:
     case GS_FIELD_BYTES:
     case GS_FIELD_RATE:
@@ -105,6 +110,7 @@ static const char *quantity_text(gs_field_kind kind, int64_t value, char out[NUM
     case GS_FIELD_TEXT:
     case GS_FIELD_INT_LIST:
     case GS_FIELD_CHOICE:
+    case GS_FIELD_REAL_OR_CHOICE:
         break;
     }
     snprintf(out, NUMBER_BYTES, "%lld", (long long)value);
@@ -145,6 +151,12 @@ char *gs_config_value_text(const gs_field *field, const void *in, char *out, siz
         }
         snprintf(out, out_bytes, "%s", quantity_text(field->kind, whole_of(field, in), text));
         break;
+    case GS_FIELD_REAL_OR_CHOICE: {
+        double real = real_of(field, in);
+        snprintf(out, out_bytes, "%s",
+                 real < 0.0 ? field->choices[-((int)real + 1)] : gs_exact_real(real, text));
+        break;
+    }
     case GS_FIELD_INT:
     case GS_FIELD_DURATION:
     case GS_FIELD_BYTES:
@@ -176,7 +188,8 @@ static const char *bounds_text(const gs_field *field, char *out, size_t out_byte
     if (field->minimum >= 0.0 && field->maximum <= 0.0) {
         return out;
     }
-    if (field->kind == GS_FIELD_REAL || field->kind == GS_FIELD_RATIO) {
+    if (field->kind == GS_FIELD_REAL || field->kind == GS_FIELD_RATIO ||
+        field->kind == GS_FIELD_REAL_OR_CHOICE) {
         snprintf(out, out_bytes, ", %s..%s", gs_exact_real(field->minimum, low),
                  gs_exact_real(field->maximum, high));
     } else {
@@ -211,9 +224,11 @@ char *gs_config_allowed_text(const gs_field *field, char *out, size_t out_bytes)
         return out;
     }
     bounds_text(field, bounds, sizeof bounds);
-    if (field->kind == GS_FIELD_BYTES_OR_CHOICE) {
+    if (field->kind == GS_FIELD_BYTES_OR_CHOICE || field->kind == GS_FIELD_REAL_OR_CHOICE) {
         char prefix[128];
-        snprintf(prefix, sizeof prefix, "a size such as 25MiB%s or one of ", bounds);
+        snprintf(prefix, sizeof prefix, "%s%s or one of ",
+                 field->kind == GS_FIELD_BYTES_OR_CHOICE ? "a size such as 25MiB" : "a number",
+                 bounds);
         choices_text(field, prefix, out, out_bytes);
         return out;
     }

@@ -444,3 +444,56 @@ Test(config, a_name_given_twice_aborts, .signal = SIGABRT)
     example e;
     gs_config_defaults(&wrong, &e);
 }
+
+/* ---------------------------------------------------------------- numbers or words */
+
+typedef struct scaled {
+    double scale;
+} scaled;
+
+static const char *const scale_words[] = {"dynamic", "none", NULL};
+static const gs_field scaled_fields[] = {{"scale", GS_FIELD_REAL_OR_CHOICE,
+                                          GS_FIELD_AT(scaled, scale), "1.5", 1, 1e9, scale_words,
+                                          "how much"}};
+static const gs_field_table scaled_table = {"scaled", sizeof(scaled), scaled_fields, 1};
+
+static gs_status read_scale(const char *text, scaled *out, gs_error *err)
+{
+    gs_json_at at;
+    cr_assert_eq(gs_json_parse(text, strlen(text), "a.json", &at, err), GS_OK);
+    gs_status status = gs_config_read(&scaled_table, out, &at, NULL, err);
+    gs_json_free(at.value);
+    return status;
+}
+
+Test(config, a_number_or_a_word_is_read_and_written)
+{
+    char text[32];
+    gs_error err;
+    scaled read;
+    gs_config_defaults(&scaled_table, &read);
+    cr_expect_eq(read.scale, 1.5);
+    cr_assert_eq(read_scale("{\"scale\": \"none\"}", &read, &err), GS_OK);
+    cr_expect_eq(read.scale, -2.0); /* -(1 + 1) */
+    cr_expect_str_eq(gs_config_value_text(scaled_fields, &read, text, sizeof text), "none");
+    gs_json *object = gs_json_new_object();
+    cr_assert(gs_config_write(&scaled_table, &read, object));
+    char *written = gs_json_write(object, false);
+    cr_expect_str_eq(written, "{\"scale\":\"none\"}");
+    free(written);
+    gs_json_free(object);
+    cr_assert_eq(read_scale("{\"scale\": 1024}", &read, &err), GS_OK);
+    cr_expect_eq(read.scale, 1024.0);
+    cr_expect_str_eq(gs_config_value_text(scaled_fields, &read, text, sizeof text), "1024");
+    cr_assert_eq(gs_config_set_text(&scaled_table, &read, "scale", "dynamic", &err), GS_OK);
+    cr_expect_eq(read.scale, -1.0);
+    cr_expect_eq(read_scale("{\"scale\": 0.5}", &read, &err), GS_EINVAL);
+    cr_expect_str_eq(err.text,
+                     "a.json: scale: 0.5 is out of range; allowed is a number, 1..1000000000 or "
+                     "one of dynamic, none");
+    cr_expect_eq(read_scale("{\"scale\": \"dynamc\"}", &read, &err), GS_EINVAL);
+    cr_expect_str_eq(err.text,
+                     "a.json: scale: \"dynamc\" is not a number, 1..1000000000 or one of dynamic, "
+                     "none; did you mean dynamic?");
+    cr_expect_eq(read.scale, -1.0);
+}
