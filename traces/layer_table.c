@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/config.h"
 
 enum { NAME_BYTES = 128, SOURCE_BYTES = 1024 };
@@ -31,6 +30,8 @@ typedef struct row_config {
     int64_t elements;
     double forward_flops;
     int64_t layer;
+    int64_t activations;
+    int64_t boundary;
 } row_config;
 
 static const char *const schemas[] = {"gradsync.layers/1", NULL};
@@ -69,6 +70,10 @@ static const gs_field row_fields[] = {
      "forward FLOPs of one sample"},
     {"layer", GS_FIELD_INT, GS_FIELD_AT(row_config, layer), NULL, 0, 1e9, NULL,
      "number of its layer, never falling"},
+    {"activations", GS_FIELD_INT, GS_FIELD_AT(row_config, activations), "0", 0, ELEMENTS_MAX, NULL,
+     "elements of one sample that its operation leaves in memory for backward"},
+    {"boundary", GS_FIELD_INT, GS_FIELD_AT(row_config, boundary), "0", 0, ELEMENTS_MAX, NULL,
+     "at the last row of a block: its output, which checkpointing keeps; part of activations"},
 };
 /* clang-format on */
 
@@ -84,20 +89,18 @@ static gs_status no_memory(gs_error *err)
     return gs_fail(err, GS_ENOMEM, "no memory for a layer table");
 }
 
-static gs_status check_times(const gs_json_at *document, const times_config *times, int64_t batch,
+static gs_status check_times(const gs_json_at *at, const times_config *times, int64_t batch,
                              gs_error *err)
 {
-    gs_json_at at = *document;
-    GS_ASSERT(gs_json_find(document, "times", &at));
     bool has_totals = times->forward_ns > 0 || times->backward_ns > 0 || times->optimizer_ns > 0;
     if (has_totals == (times->flops_per_s > 0.0)) {
-        return gs_json_fail(&at, GS_EINVAL, err,
+        return gs_json_fail(at, GS_EINVAL, err,
                             "says %s; give forward, backward and optimizer as measured, or "
                             "flops_per_s and batch",
                             has_totals ? "both durations and flops_per_s" : "no time at all");
     }
     if (!has_totals && batch == 0) {
-        return gs_json_fail(&at, GS_EINVAL, err,
+        return gs_json_fail(at, GS_EINVAL, err,
                             "flops_per_s needs the batch it is for; add \"batch\" beside times");
     }
     return GS_OK;
@@ -119,9 +122,39 @@ static gs_status read_row(const gs_json_at *at, int64_t before, gs_arena *arena,
         return gs_json_fail(at, GS_EINVAL, err,
                             "has neither elements nor forward_flops; remove it");
     }
-    *out =
-        (gs_layer_row){gs_arena_text(arena, row.name), row.elements, row.forward_flops, row.layer};
+    *out = (gs_layer_row){.name = gs_arena_text(arena, row.name),
+                          .elements = row.elements,
+                          .forward_flops = row.forward_flops,
+                          .layer = row.layer,
+                          .activations = row.activations,
+                          .boundary = row.boundary};
     return out->name == NULL ? no_memory(err) : GS_OK;
+}
+
+/* A block ends with a layer, and keeps no more of itself than it makes. */
+static gs_status check_boundaries(const gs_json_at *list, const gs_layer_row *rows, uint32_t count,
+                                  gs_error *err)
+{
+    double made = 0.0;
+    gs_json_at at;
+    for (uint32_t i = 0; gs_json_walk(list, i, &at); i++) {
+        made += (double)rows[i].activations;
+        if (rows[i].boundary == 0) {
+            continue;
+        }
+        if (i + 1 < count && rows[i + 1].layer == rows[i].layer) {
+            return gs_json_fail(&at, GS_EINVAL, err,
+                                "has a boundary inside layer %lld; put it at the layer's last row",
+                                (long long)rows[i].layer);
+        }
+        if ((double)rows[i].boundary > made) {
+            return gs_json_fail(&at, GS_EINVAL, err,
+                                "keeps %lld elements of a block that makes %.0f activations",
+                                (long long)rows[i].boundary, made);
+        }
+        made = 0.0;
+    }
+    return GS_OK;
 }
 
 static gs_status read_rows(const gs_json_at *document, gs_arena *arena, gs_layer_table *out,
@@ -142,15 +175,23 @@ static gs_status read_rows(const gs_json_at *document, gs_arena *arena, gs_layer
         return no_memory(err);
     }
     double elements = 0.0;
+    double activations = 0.0;
     gs_json_at at;
     for (size_t i = 0; gs_json_walk(&list, i, &at); i++) {
         GS_TRY(read_row(&at, i == 0 ? -1 : rows[i - 1].layer, arena, &rows[i], err));
         elements += (double)rows[i].elements;
+        activations += (double)rows[i].activations;
+    }
+    if (activations > ELEMENTS_MAX) {
+        return gs_json_fail(&list, GS_EINVAL, err,
+                            "leave %.3g activations together; at most %.0f may be", activations,
+                            ELEMENTS_MAX);
     }
     if (elements < 1.0 || elements > ELEMENTS_MAX) {
         return gs_json_fail(&list, GS_EINVAL, err, "hold %.0f elements together; 1 to %.0f may be",
                             elements, ELEMENTS_MAX);
     }
+    GS_TRY(check_boundaries(&list, rows, (uint32_t)count, err));
     out->rows = rows;
     out->row_count = (uint32_t)count;
     return GS_OK;
@@ -166,12 +207,10 @@ gs_status gs_layer_table_read(const gs_json_at *document, gs_arena *arena, gs_la
     gs_config_defaults(&times_table, &times);
     GS_TRY(gs_config_read(&head_table, &head, document, others, err));
     gs_json_at at;
-    if (!gs_json_find(document, "times", &at)) {
-        return gs_json_fail(document, GS_EINVAL, err,
-                            "\"times\" is missing; say what forward and backward take");
+    if (gs_json_find(document, "times", &at)) {
+        GS_TRY(gs_config_read(&times_table, &times, &at, NULL, err));
+        GS_TRY(check_times(&at, &times, head.batch, err));
     }
-    GS_TRY(gs_config_read(&times_table, &times, &at, NULL, err));
-    GS_TRY(check_times(document, &times, head.batch, err));
     gs_layer_table table = {
         .name = gs_arena_text(arena, head.name),
         .source = gs_arena_text(arena, head.source),
@@ -190,10 +229,41 @@ gs_status gs_layer_table_read(const gs_json_at *document, gs_arena *arena, gs_la
     return GS_OK;
 }
 
+double gs_layer_table_flops(const gs_layer_table *table)
+{
+    double flops = 0.0;
+    for (uint32_t i = 0; i < table->row_count; i++) {
+        flops += table->rows[i].forward_flops;
+    }
+    return flops;
+}
+
+bool gs_layer_table_is_timed(const gs_layer_table *table)
+{
+    return table->flops_per_s > 0.0 || table->forward_ns > 0 || table->backward_ns > 0 ||
+           table->optimizer_ns > 0;
+}
+
+gs_layer_activations gs_layer_table_activations(const gs_layer_table *table)
+{
+    gs_layer_activations sum = {0};
+    int64_t block = 0;
+    for (uint32_t i = 0; i < table->row_count; i++) {
+        const gs_layer_row *row = &table->rows[i];
+        sum.all += row->activations;
+        sum.kept += row->boundary;
+        block += row->activations - row->boundary;
+        sum.block_max = block > sum.block_max ? block : sum.block_max;
+        block = row->boundary > 0 ? 0 : block;
+    }
+    return sum;
+}
+
 /* Forward, backward and optimizer time of a step. */
-static gs_status totals(const gs_layer_table *table, double flops, gs_time_ns *forward_ns,
+static gs_status totals(const gs_layer_table *table, gs_time_ns *forward_ns,
                         gs_time_ns *backward_ns, gs_error *err)
 {
+    double flops = gs_layer_table_flops(table);
     *forward_ns = table->forward_ns;
     *backward_ns = table->backward_ns;
     if (table->flops_per_s <= 0.0) {
@@ -224,23 +294,46 @@ static void add_segment(segment_writer *writer, gs_segment_kind kind, uint32_t i
     }
 }
 
+/* FLOPs of the block whose last row is `last`: back to the row after the boundary before it. */
+static double block_flops(const gs_layer_table *table, uint32_t last)
+{
+    double flops = table->rows[last].forward_flops;
+    for (uint32_t i = last; i > 0 && table->rows[i - 1].boundary == 0; i--) {
+        flops += table->rows[i - 1].forward_flops;
+    }
+    return flops;
+}
+
+static gs_time_ns share_ns(double part, double whole, gs_time_ns total_ns)
+{
+    double share = whole > 0.0 ? part / whole : 1.0;
+    return share >= 1.0 ? total_ns : (gs_time_ns)(share * (double)total_ns);
+}
+
 /* Backward: layer after layer from the last one. Each layer ends at its share of the total, rounded
- * once, so that the parts sum up to the whole. unit_of [row_count]. */
-static void add_backward(segment_writer *writer, const gs_layer_table *table, double flops,
+ * once, so that the parts sum up to the whole. With checkpointing the forward pass of a block is
+ * run again before the block's last layer. unit_of [row_count]. */
+static void add_backward(segment_writer *writer, const gs_layer_table *table, gs_time_ns forward_ns,
                          gs_time_ns backward_ns, const uint32_t *unit_of)
 {
+    double flops = gs_layer_table_flops(table);
     double done_flops = 0.0;
+    double again_flops = 0.0;
+    gs_time_ns again_ns = table->recompute ? forward_ns : 0;
     gs_time_ns done_ns = 0;
     uint32_t end = table->row_count;
     while (end > 0) {
         uint32_t begin = end;
+        if (end == table->row_count || table->rows[end - 1].boundary > 0) {
+            again_flops += block_flops(table, end - 1);
+        }
         while (begin > 0 && table->rows[begin - 1].layer == table->rows[end - 1].layer) {
             begin--;
             done_flops += table->rows[begin].forward_flops;
         }
-        double share = flops > 0.0 ? done_flops / flops : 1.0;
-        gs_time_ns until_ns =
-            begin == 0 || share >= 1.0 ? backward_ns : (gs_time_ns)(share * (double)backward_ns);
+        gs_time_ns until_ns = begin == 0 ? backward_ns + again_ns
+                                         : share_ns(done_flops, flops, backward_ns) +
+                                               share_ns(again_flops, flops, again_ns);
         add_segment(writer, GS_SEGMENT_BACKWARD, 0, until_ns - done_ns);
         done_ns = until_ns;
         for (uint32_t row = end; row > begin; row--) {
@@ -252,22 +345,12 @@ static void add_backward(segment_writer *writer, const gs_layer_table *table, do
     }
 }
 
-static double sum_flops(const gs_layer_table *table)
-{
-    double flops = 0.0;
-    for (uint32_t i = 0; i < table->row_count; i++) {
-        flops += table->rows[i].forward_flops;
-    }
-    return flops;
-}
-
 gs_status gs_layer_table_profile(const gs_layer_table *table, gs_arena *arena, gs_profile *out,
                                  gs_error *err)
 {
-    double flops = sum_flops(table);
     gs_time_ns forward_ns = 0;
     gs_time_ns backward_ns = 0;
-    GS_TRY(totals(table, flops, &forward_ns, &backward_ns, err));
+    GS_TRY(totals(table, &forward_ns, &backward_ns, err));
 
     gs_profile_unit *units = GS_TAKE(arena, gs_profile_unit, table->row_count);
     uint32_t *unit_of = GS_TAKE(arena, uint32_t, table->row_count);
@@ -288,7 +371,7 @@ gs_status gs_layer_table_profile(const gs_layer_table *table, gs_arena *arena, g
     }
     segment_writer writer = {.segments = segments};
     add_segment(&writer, GS_SEGMENT_FORWARD, 0, forward_ns);
-    add_backward(&writer, table, flops, backward_ns, unit_of);
+    add_backward(&writer, table, forward_ns, backward_ns, unit_of);
     add_segment(&writer, GS_SEGMENT_OPTIMIZER, 0, table->optimizer_ns);
     *step = (gs_profile_step){.segments = segments, .segment_count = writer.count};
     *rank = (gs_profile_rank){.rank = 0, .steps = step, .step_count = 1};

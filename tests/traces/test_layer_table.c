@@ -105,8 +105,6 @@ static void expect_refusal(const char *text, const char *message)
 
 Test(layer_table, what_is_wrong_is_named_with_its_place)
 {
-    expect_refusal(HEAD "\"tensors\":[" ROW "]}",
-                   "t.json: \"times\" is missing; say what forward and backward take");
     expect_refusal(HEAD "\"times\":{},\"tensors\":[" ROW "]}",
                    "t.json: times: says no time at all; give forward, backward and optimizer as "
                    "measured, or flops_per_s and batch");
@@ -134,6 +132,79 @@ Test(layer_table, what_is_wrong_is_named_with_its_place)
     expect_refusal(HEAD "\"times\":{\"fwd\":\"1ms\"},\"tensors\":[" ROW "]}",
                    "t.json: times: unknown key \"fwd\"; known are forward, backward, optimizer, "
                    "flops_per_s, source");
+}
+
+#define TIMES "\"times\":{\"forward\":\"60ns\",\"backward\":\"120ns\"},"
+
+/* Two blocks and an end: FLOPs 10 + 20 in layers 0 and 1, 0 in layer 2, 30 in layer 3. */
+#define BLOCKS                                                                                     \
+    "\"tensors\":["                                                                                \
+    "{\"name\":\"a\",\"elements\":1,\"forward_flops\":10,\"layer\":0,\"activations\":7},"          \
+    "{\"name\":\"b\",\"elements\":1,\"forward_flops\":20,\"layer\":1,\"activations\":5,"           \
+    "\"boundary\":4},"                                                                             \
+    "{\"name\":\"c\",\"elements\":1,\"layer\":2,\"activations\":3,\"boundary\":3},"                \
+    "{\"name\":\"d\",\"elements\":1,\"forward_flops\":30,\"layer\":3,\"activations\":6}]}"
+
+Test(layer_table, activations_are_all_those_of_rows_and_checkpointing_keeps_the_boundaries)
+{
+    cr_assert_eq(read_text(HEAD TIMES BLOCKS), GS_OK, "%s", err.text);
+    gs_layer_activations sum = gs_layer_table_activations(&table);
+    cr_expect_eq(sum.all, 7 + 5 + 3 + 6);
+    cr_expect_eq(sum.kept, 4 + 3);
+    cr_expect_eq(sum.block_max, 7 + 5 - 4, "the first block makes 8 beside its output, the end 6");
+}
+
+Test(layer_table, checkpointing_runs_a_block_again_before_its_last_layer_goes_backward)
+{
+    /* Of 60 FLOPs, forward 60 ns and backward 120 ns: the end takes 30 ns again and 60 ns back; c
+     * nothing; the first block 30 ns again, then 40 ns for b and 20 ns for a. */
+    cr_assert_eq(read_text(HEAD TIMES BLOCKS), GS_OK, "%s", err.text);
+    table.recompute = true;
+    gs_profile profile;
+    cr_assert_eq(gs_layer_table_profile(&table, &arena, &profile, &err), GS_OK);
+    static const gs_segment expected[] = {
+        {GS_SEGMENT_FORWARD, 0, 60},       {GS_SEGMENT_BACKWARD, 0, 30 + 60},
+        {GS_SEGMENT_GRADIENT, 3, 0},       {GS_SEGMENT_GRADIENT, 2, 0},
+        {GS_SEGMENT_BACKWARD, 0, 30 + 40}, {GS_SEGMENT_GRADIENT, 1, 0},
+        {GS_SEGMENT_BACKWARD, 0, 20},      {GS_SEGMENT_GRADIENT, 0, 0},
+    };
+    const gs_profile_step *step = &profile.ranks[0].steps[0];
+    cr_assert_eq(step->segment_count, sizeof expected / sizeof expected[0]);
+    for (uint32_t i = 0; i < step->segment_count; i++) {
+        cr_expect_eq(step->segments[i].kind, expected[i].kind, "segment %u", i);
+        cr_expect_eq(step->segments[i].index, expected[i].index, "segment %u", i);
+        cr_expect_eq(step->segments[i].duration_ns, expected[i].duration_ns, "segment %u", i);
+    }
+}
+
+Test(layer_table, without_times_gradients_come_in_order_and_nothing_takes_time)
+{
+    cr_assert_eq(read_text(HEAD BLOCKS), GS_OK, "%s", err.text);
+    cr_expect_not(gs_layer_table_is_timed(&table));
+    cr_expect_eq(gs_layer_table_flops(&table), 60.0);
+    gs_profile profile;
+    cr_assert_eq(gs_layer_table_profile(&table, &arena, &profile, &err), GS_OK);
+    const gs_profile_step *step = &profile.ranks[0].steps[0];
+    cr_assert_eq(step->segment_count, 4u, "gradients only");
+    cr_expect_eq(step->segments[0].index, 3u);
+}
+
+Test(layer_table, a_boundary_ends_a_layer_and_keeps_no_more_than_its_block_makes)
+{
+    expect_refusal(HEAD "\"tensors\":["
+                        "{\"name\":\"a\",\"elements\":3,\"layer\":1,\"activations\":2,"
+                        "\"boundary\":2}," ROW "]}",
+                   "t.json: tensors[0]: has a boundary inside layer 1; put it at the layer's last "
+                   "row");
+    expect_refusal(HEAD "\"tensors\":["
+                        "{\"name\":\"a\",\"elements\":3,\"layer\":1,\"activations\":2,"
+                        "\"boundary\":3}]}",
+                   "t.json: tensors[0]: keeps 3 elements of a block that makes 2 activations");
+    expect_refusal(HEAD "\"tensors\":["
+                        "{\"name\":\"a\",\"elements\":3,\"layer\":1,\"activations\":9e12},"
+                        "{\"name\":\"b\",\"elements\":3,\"layer\":1,\"activations\":9e12}]}",
+                   "t.json: tensors: leave 1.8e+13 activations together; at most 10000000000000 "
+                   "may be");
 }
 
 Test(layer_table, running_out_of_memory_is_reported_at_every_request)

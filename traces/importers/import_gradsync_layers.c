@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "traces/layer_table.h"
 #include "traces/whole_file.h"
 
 static int probe(const char *head, size_t head_bytes, const char *file)
@@ -36,16 +35,21 @@ static gs_status read_table(const char *const *files, size_t file_count,
     }
     gs_json_at document;
     GS_TRY(read_document(files[0], &document, err));
-    gs_layer_table table;
-    gs_status status = gs_layer_table_read(&document, arena, &table, err);
+    gs_layer_table *table = GS_TAKE(arena, gs_layer_table, 1);
+    gs_profile *profile = GS_TAKE(arena, gs_profile, 1);
+    gs_status status = table == NULL || profile == NULL
+                           ? gs_fail(err, GS_ENOMEM, "%s: no memory for a profile", files[0])
+                           : gs_layer_table_read(&document, arena, table, err);
     gs_json_free(document.value);
     GS_TRY(status);
-    gs_profile *profile = GS_TAKE(arena, gs_profile, 1);
-    if (profile == NULL) {
-        return gs_fail(err, GS_ENOMEM, "%s: no memory for a profile", files[0]);
+    GS_TRY(gs_layer_table_profile(table, arena, profile, err));
+    *out = (gs_imported){.format = "gradsync_layers", .profile = profile, .layers = table};
+    if (!gs_layer_table_is_timed(table)) {
+        static const char *const untimed[] = {
+            "no times: a scenario times it by its FLOPs and the rate of its devices"};
+        out->notes = untimed;
+        out->note_count = 1;
     }
-    GS_TRY(gs_layer_table_profile(&table, arena, profile, err));
-    *out = (gs_imported){.format = "gradsync_layers", .profile = profile};
     return GS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "traces/curve.h"
+#include "traces/layer_table.h"
 #include "traces/op_trace.h"
 #include "traces/profile.h"
 #include "traces/step_table.h"
@@ -16,8 +17,9 @@
 
 /* What a file held. Kinds that a format does not carry stay empty. */
 typedef struct gs_imported {
-    const char *format;        /* name of the importer */
-    const gs_profile *profile; /* NULL: none */
+    const char *format;           /* name of the importer */
+    const gs_profile *profile;    /* NULL: none */
+    const gs_layer_table *layers; /* that the profile was made from; NULL: none */
     const gs_curve *curves;
     uint32_t curve_count;
     const gs_step_table *step_table; /* durations by rank and step; NULL: none */
