@@ -66,7 +66,7 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
                                       .batch_per_rank = config->batch_per_rank};
     if (config->task != NULL && self.role == GS_WORKER) {
         GS_TRY(gs_task_workspace_create(config->task, config->batch_per_rank, &entity->arena,
-                                        &memory.workspace, err));
+                                        &entity->workspace, err));
     }
     GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &entity->arena, err));
     gs_driver_config driver = {.strategy = config->strategy->strategy,
@@ -173,8 +173,8 @@ static void begin_step(gs_live_entity *entity)
     entity->in_backward = true;
     entity->units_left = shared->config.job->unit_count;
     gs_error err;
-    if (gs_entity_memory_gradient(&entity->memory, plan.at, plan.micro_steps, &entity->loss,
-                                  &err) != GS_OK) {
+    if (gs_entity_memory_gradient(&entity->memory, entity->workspace, &plan, &entity->loss, &err) !=
+        GS_OK) {
         gs_live_fail(shared, &err);
         return;
     }

@@ -35,10 +35,9 @@ static gs_status make_entities(gs_replay *replay, gs_error *err)
 {
     const gs_recording_about *about = &replay->config.recording->about;
     const gs_task *task = replay->config.task;
-    gs_task_workspace *workspace = NULL;
     if (task != NULL) {
-        GS_TRY(
-            gs_task_workspace_create(task, about->batch_per_rank, &replay->arena, &workspace, err));
+        GS_TRY(gs_task_workspace_create(task, about->batch_per_rank, &replay->arena,
+                                        &replay->workspace, err));
     }
     replay->entity_count = about->ranks + about->servers;
     replay->entities = GS_TAKE(&replay->arena, gs_replay_entity, replay->entity_count);
@@ -48,7 +47,7 @@ static gs_status make_entities(gs_replay *replay, gs_error *err)
         return gs_fail(err, GS_ENOMEM, "no memory for %u entities", replay->entity_count);
     }
     for (uint32_t i = 0; i < replay->entity_count; i++) {
-        GS_TRY(gs_replay_entity_init(replay, i, workspace, err));
+        GS_TRY(gs_replay_entity_init(replay, i, err));
     }
     return GS_OK;
 }
@@ -124,7 +123,7 @@ static gs_status play_step(gs_replay *replay, gs_replay_entity *entity,
     entity->in_backward = true;
     entity->units_left = replay->config.job->unit_count;
     memset(entity->unit_ready, 0, entity->units_left);
-    return gs_entity_memory_gradient(&entity->memory, plan.at, plan.micro_steps, &entity->loss,
+    return gs_entity_memory_gradient(&entity->memory, replay->workspace, &plan, &entity->loss,
                                      &replay->error);
 }
 

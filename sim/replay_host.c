@@ -285,8 +285,7 @@ static bool take_channels(gs_replay *replay, gs_replay_entity *entity)
            entity->requests != NULL && entity->unit_ready != NULL;
 }
 
-gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_task_workspace *workspace,
-                                gs_error *err)
+gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_error *err)
 {
     const gs_replay_config *config = &replay->config;
     gs_replay_entity *entity = &replay->entities[number];
@@ -298,7 +297,6 @@ gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_task_work
                                       .layout = &replay->layout,
                                       .self = entity->self,
                                       .task = config->task,
-                                      .workspace = workspace,
                                       .batch_per_rank = config->recording->about.batch_per_rank};
     GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &replay->arena, err));
     gs_driver_config driver = {.strategy = config->strategy->strategy,

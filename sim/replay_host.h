@@ -55,6 +55,7 @@ struct gs_replay {
     const gs_bucket_plan *buckets;
     gs_replay_entity *entities; /* workers, then servers */
     uint32_t entity_count;
+    gs_task_workspace *workspace; /* NULL: timing only */
     gs_arena arena;
     gs_payload_pool floats;
     gs_replay_parcel *free;
@@ -64,8 +65,7 @@ struct gs_replay {
 };
 
 /* Errors: GS_ENOMEM. */
-GS_MUST_USE gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number,
-                                            gs_task_workspace *workspace, gs_error *err);
+GS_MUST_USE gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_error *err);
 /* The oldest parcel on a channel to the entity, or NULL. */
 gs_replay_parcel *gs_replay_peek(const gs_replay *replay, const gs_replay_entity *entity,
                                  uint32_t plane, uint32_t from);

@@ -77,8 +77,18 @@ static gs_status make_task(gs_sim *sim, gs_error *err)
     }
     GS_TRY(gs_task_create(&workload->task, sim->scenario->data_dir, sim->config.seed, &sim->arena,
                           &sim->task, err));
-    return gs_task_workspace_create(sim->task, workload->batch_per_rank, &sim->arena,
-                                    &sim->workspace, err);
+    /* Never more members than gradients at one time. */
+    uint32_t members = sim->config.threads > 1 ? sim->config.threads : 1;
+    members = members < sim->job.ranks ? members : sim->job.ranks;
+    sim->workspaces = GS_TAKE(&sim->arena, gs_task_workspace *, members);
+    if (sim->workspaces == NULL) {
+        return no_memory(sim, err);
+    }
+    for (uint32_t i = 0; i < members; i++) {
+        GS_TRY(gs_task_workspace_create(sim->task, workload->batch_per_rank, &sim->arena,
+                                        &sim->workspaces[i], err));
+    }
+    return gs_team_create(members, &sim->arena, &sim->team, err);
 }
 
 /* Steps from one to the next where at most `most` of them are wanted, and asked_steps if given. */
@@ -103,7 +113,7 @@ static gs_status make_watch(gs_sim *sim, gs_error *err)
     int64_t look_every = sim->config.look_every;
     gs_gradient_watch_config config = {
         .task = sim->task,
-        .workspace = sim->workspace,
+        .workspace = sim->workspaces[0],
         .optimizer = &workload->task.optimizer,
         .ranks = sim->job.ranks,
         .batch_per_rank = workload->batch_per_rank,
@@ -130,7 +140,6 @@ static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
         .layout = &sim->layout,
         .self = entity->self,
         .task = sim->task,
-        .workspace = sim->workspace,
         .batch_per_rank = sim->scenario->workload.batch_per_rank,
     };
     return gs_entity_memory_init(&entity->memory, &memory, &sim->arena, err);
@@ -285,6 +294,7 @@ gs_sim *gs_sim_create(const gs_sim_config *config, gs_error *err)
 void gs_sim_destroy(gs_sim *sim)
 {
     if (sim != NULL) {
+        gs_team_destroy(sim->team); /* its jobs write what the arena holds */
         gs_sim_loop_fini(&sim->loop);
         gs_arena_fini(&sim->arena);
         free(sim);

@@ -5,6 +5,7 @@
 #define GS_SIM_SIM_PARTS_H
 
 #include "base/hash.h"
+#include "models/team.h"
 #include "sim/input_stage.h"
 #include "sim/noise.h"
 #include "sim/sim.h"
@@ -25,11 +26,22 @@ typedef enum gs_worker_phase {
     GS_WORKER_DONE
 } gs_worker_phase;
 
+/* The gradient of a step, from its begin to its first unit: a job of the team. */
+typedef struct gs_sim_gradient {
+    gs_team_job job; /* first: the job is the gradient */
+    struct gs_sim *sim;
+    uint32_t worker;
+    gs_plan plan;
+    double loss;
+    gs_status status;
+    gs_error error;
+} gs_sim_gradient;
+
 typedef struct gs_sim_worker {
     gs_worker_phase phase;
     int64_t step; /* under way, or the next one to ask for */
     uint32_t micro_step, micro_steps;
-    uint32_t at; /* vector of the gradient */
+    gs_sim_gradient *gradient; /* NULL: timing only */
     const gs_profile_step *program;
     uint32_t segment;        /* next of the program */
     gs_time_ns since_ns;     /* phase began */
@@ -76,8 +88,9 @@ struct gs_sim {
     gs_layout layout;
     bool learns; /* real gradients */
     gs_task *task;
-    gs_task_workspace *workspace;
-    gs_gradient_watch *watch; /* NULL: nobody watches */
+    gs_team *team;                  /* NULL: timing only */
+    gs_task_workspace **workspaces; /* [members of the team]; 0 is of the run's own thread */
+    gs_gradient_watch *watch;       /* NULL: nobody watches */
     gs_payload_pool pool;
     gs_sim_loop loop;
     gs_sim_net net;

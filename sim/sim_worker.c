@@ -17,6 +17,17 @@ static void event_at(gs_sim *sim, uint32_t worker, gs_time_ns at)
     gs_sim_loop_at(&sim->loop, tick > sim->loop.now ? tick : sim->loop.now, GS_SIM_WORKER, worker);
 }
 
+/* On any thread of the team, while the run goes on: the vector of the plan is pinned and GRAD is
+ * nobody else's until the first unit is announced (docs/contract.md, rules 1 and 4). */
+static void compute_gradient(gs_team_job *job, uint32_t member)
+{
+    gs_sim_gradient *gradient = (gs_sim_gradient *)job;
+    gs_sim *sim = gradient->sim;
+    gradient->status =
+        gs_entity_memory_gradient(&sim->entities[gradient->worker].memory, sim->workspaces[member],
+                                  &gradient->plan, &gradient->loss, &gradient->error);
+}
+
 gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err)
 {
     uint32_t ranks = sim->job.ranks;
@@ -30,7 +41,19 @@ gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err)
         GS_TRY(gs_input_loader_create(input, &sim->scenario->noise.input, sim->config.seed, ranks,
                                       &sim->arena, &sim->input, err));
     }
+    gs_sim_gradient *gradients = NULL;
+    if (sim->learns) {
+        gradients = GS_TAKE(&sim->arena, gs_sim_gradient, ranks);
+        if (gradients == NULL) {
+            return gs_fail(err, GS_ENOMEM, "no memory for %u gradients", ranks);
+        }
+    }
     for (uint32_t rank = 0; rank < ranks; rank++) {
+        if (gradients != NULL) {
+            gradients[rank] =
+                (gs_sim_gradient){.job = {.run = compute_gradient}, .sim = sim, .worker = rank};
+            sim->workers[rank].gradient = &gradients[rank];
+        }
         sim->workers[rank].compute_scale = gs_scenario_group_of(sim->scenario, rank)->compute_scale;
         gs_sim_account_init(&sim->accounts[rank], (int32_t)rank, &sim->ops, &sim->arena);
     }
@@ -91,7 +114,7 @@ static void evaluate(gs_sim *sim, int64_t steps)
     size_t count;
     const float *model = gs_entity_memory_vector(&sim->entities[0].memory, vector, &count);
     gs_error err;
-    gs_status status = gs_task_evaluate(sim->workspace, model, &row.loss, &row.accuracy, &err);
+    gs_status status = gs_task_evaluate(sim->workspaces[0], model, &row.loss, &row.accuracy, &err);
     if (status != GS_OK) {
         gs_sim_fail(sim, status, &err);
         return;
@@ -173,7 +196,6 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     worker->micro_step = 0;
     worker->micro_steps = plan->micro_steps;
     worker->passes += plan->micro_steps;
-    worker->at = plan->at;
     worker->has_gradient = false;
     worker->loss = (double)NAN;
     const gs_profile *profile = sim->scenario->workload.profile;
@@ -190,6 +212,10 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     worker->since_ns = start > now ? start : now;
     worker->phase = GS_WORKER_INPUT;
     event_at(sim, index, worker->since_ns);
+    if (worker->gradient != NULL) {
+        worker->gradient->plan = *plan;
+        gs_team_submit(sim->team, &worker->gradient->job);
+    }
 }
 
 static void ask(gs_sim *sim, uint32_t index)
@@ -269,11 +295,28 @@ static void watch(gs_sim *sim, uint32_t index)
         .first_pass = memory->passes - worker->micro_steps,
         .micro_steps = worker->micro_steps,
         .weight = weight,
-        .at = gs_entity_memory_vector(memory, worker->at, &count),
+        .at = gs_entity_memory_vector(memory, worker->gradient->plan.at, &count),
         .gradient = gs_entity_memory_vector(memory, GS_GRAD, &count),
         .at_ns = now_ns(sim),
     };
     record(sim, gs_gradient_watch_take(sim->watch, &taken), "gradients");
+}
+
+/* false: it diverged. */
+static bool take_gradient(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    const gs_sim_gradient *gradient = worker->gradient;
+    gs_team_join(sim->team, &worker->gradient->job);
+    if (gradient->status != GS_OK) {
+        gs_sim_fail(sim, gradient->status, &gradient->error);
+        return false;
+    }
+    worker->loss = gradient->loss;
+    if (sim->watch != NULL) {
+        watch(sim, index);
+    }
+    return true;
 }
 
 static void unit_ready(gs_sim *sim, uint32_t index, uint32_t unit)
@@ -284,15 +327,8 @@ static void unit_ready(gs_sim *sim, uint32_t index, uint32_t unit)
     }
     if (!worker->has_gradient) {
         worker->has_gradient = true;
-        gs_error err;
-        gs_status status = gs_entity_memory_gradient(&sim->entities[index].memory, worker->at,
-                                                     worker->micro_steps, &worker->loss, &err);
-        if (status != GS_OK) {
-            gs_sim_fail(sim, status, &err);
+        if (worker->gradient != NULL && !take_gradient(sim, index)) {
             return;
-        }
-        if (sim->watch != NULL) {
-            watch(sim, index);
         }
     }
     gs_driver_unit_ready(sim->entities[index].driver, now_ns(sim), unit);

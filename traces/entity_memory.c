@@ -178,17 +178,18 @@ void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t g
     gs_task_apply(task, &update);
 }
 
-gs_status gs_entity_memory_gradient(gs_entity_memory *memory, uint32_t at, uint32_t micro_steps,
-                                    double *out_loss, gs_error *err)
+gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace *workspace,
+                                    const gs_plan *plan, double *out_loss, gs_error *err)
 {
     const gs_entity_memory_config *config = &memory->config;
+    uint32_t micro_steps = plan->micro_steps;
     int64_t first_pass = memory->passes;
     memory->passes += micro_steps;
     *out_loss = (double)NAN;
     if (config->task == NULL) {
         return GS_OK;
     }
-    GS_ASSERT(config->self.role == GS_WORKER && config->workspace != NULL && micro_steps > 0);
+    GS_ASSERT(config->self.role == GS_WORKER && workspace != NULL && micro_steps > 0);
     size_t count = memory->vectors.count;
     float *gradient = memory->vectors.data + GS_GRAD * count;
     double sum = 0.0;
@@ -200,8 +201,8 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, uint32_t at, uint3
             .accumulate = micro > 0,
         };
         double loss;
-        if (gs_task_gradient(config->workspace, &request, memory->vectors.data + at * count,
-                             gradient, &loss, err) != GS_OK) {
+        if (gs_task_gradient(workspace, &request, memory->vectors.data + plan->at * count, gradient,
+                             &loss, err) != GS_OK) {
             return gs_fail_in(err, "worker %d, pass %lld", config->self.index,
                               (long long)(first_pass + micro));
         }

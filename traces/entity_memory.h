@@ -54,9 +54,8 @@ typedef struct gs_entity_memory_config {
     const gs_job *job;
     const gs_layout *layout;
     gs_peer self;
-    const gs_task *task;          /* NULL: timing only */
-    gs_task_workspace *workspace; /* for batches of batch_per_rank; only workers need one */
-    int64_t batch_per_rank;       /* samples of one forward and backward pass */
+    const gs_task *task;    /* NULL: timing only */
+    int64_t batch_per_rank; /* samples of one forward and backward pass */
 } gs_entity_memory_config;
 
 typedef struct gs_entity_memory {
@@ -89,13 +88,14 @@ GS_MUST_USE bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_s
 /* The task's optimizer on the whole of vector param; its state belongs to that vector. */
 void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t grad,
                             double rate_scale);
-/* GRAD becomes the mean gradient at vector `at` over the next micro_steps x batch_per_rank samples
- * of this worker, *out_loss their mean loss (NAN in timing-only runs). Pass p of rank r takes
- * samples [(p ranks + r) b, + b) of the task's order, whatever other ranks do. Errors:
- * GS_EDIVERGED, naming the worker. */
-GS_MUST_USE gs_status gs_entity_memory_gradient(gs_entity_memory *memory, uint32_t at,
-                                                uint32_t micro_steps, double *out_loss,
-                                                gs_error *err);
+/* GRAD becomes the mean gradient at vector plan->at over the next micro_steps x batch_per_rank
+ * samples of this worker, *out_loss their mean loss (NAN in timing-only runs). Pass p of rank r
+ * takes samples [(p ranks + r) b, + b) of the task's order, whatever other ranks do. workspace: for
+ * batches of batch_per_rank; NULL in timing-only runs. May run on a thread of its own while others
+ * read and write vectors that are neither of the two. Errors: GS_EDIVERGED, naming the worker. */
+GS_MUST_USE gs_status gs_entity_memory_gradient(gs_entity_memory *memory,
+                                                gs_task_workspace *workspace, const gs_plan *plan,
+                                                double *out_loss, gs_error *err);
 
 /* Floats of a whole vector; NULL and 0 in timing-only runs. */
 const float *gs_entity_memory_vector(const gs_entity_memory *memory, uint32_t vector,

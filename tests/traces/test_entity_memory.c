@@ -12,10 +12,10 @@ static probe_job made;
 static gs_layout layout = {.own_vectors = {1}};
 static gs_entity_memory memory;
 static gs_payload_pool pool;
+static gs_task_workspace *workspace;
 
 static gs_entity_memory_config config_of(uint16_t rank)
 {
-    gs_task_workspace *workspace;
     gs_error err;
     cr_assert_eq(gs_task_workspace_create(made.task, 4 * BATCH, &made.arena, &workspace, &err),
                  GS_OK);
@@ -23,7 +23,6 @@ static gs_entity_memory_config config_of(uint16_t rank)
                                      .layout = &layout,
                                      .self = {GS_WORKER, rank},
                                      .task = made.task,
-                                     .workspace = workspace,
                                      .batch_per_rank = BATCH};
 }
 
@@ -51,6 +50,13 @@ TestSuite(entity_memory, .init = setup, .fini = teardown);
 static gs_slice slice(uint32_t vector, int64_t offset, int64_t length)
 {
     return (gs_slice){vector, offset, length};
+}
+
+static const gs_plan *plan(uint32_t micro_steps)
+{
+    static gs_plan made_plan;
+    made_plan = (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = micro_steps};
+    return &made_plan;
 }
 
 static const float *vector(uint32_t index)
@@ -126,14 +132,12 @@ Test(entity_memory, a_gradient_is_the_mean_over_its_passes)
     float *first = GS_TAKE(&made.arena, float, made.count);
     float *second = GS_TAKE(&made.arena, float, made.count);
     gs_task_request request = {.first_sample = 4, .sample_count = BATCH};
-    cr_assert_eq(gs_task_gradient(memory.config.workspace, &request, vector(GS_PARAM), first,
-                                  &first_loss, &err),
+    cr_assert_eq(gs_task_gradient(workspace, &request, vector(GS_PARAM), first, &first_loss, &err),
                  GS_OK);
     request.first_sample = 16;
-    cr_assert_eq(gs_task_gradient(memory.config.workspace, &request, vector(GS_PARAM), second,
-                                  &second_loss, &err),
-                 GS_OK);
-    cr_assert_eq(gs_entity_memory_gradient(&memory, GS_PARAM, 2, &loss, &err), GS_OK);
+    cr_assert_eq(
+        gs_task_gradient(workspace, &request, vector(GS_PARAM), second, &second_loss, &err), GS_OK);
+    cr_assert_eq(gs_entity_memory_gradient(&memory, workspace, plan(2), &loss, &err), GS_OK);
     cr_expect(fabs(loss - (first_loss + second_loss) / 2) < 1e-12);
     for (size_t i = 0; i < made.count; i++) {
         cr_assert(fabsf(vector(GS_GRAD)[i] - (first[i] + second[i]) / 2) < 1e-6F, "element %zu", i);
@@ -145,7 +149,7 @@ Test(entity_memory, each_vector_has_optimizer_state_of_its_own)
 {
     gs_error err;
     double loss;
-    cr_assert_eq(gs_entity_memory_gradient(&memory, GS_PARAM, 1, &loss, &err), GS_OK);
+    cr_assert_eq(gs_entity_memory_gradient(&memory, workspace, plan(1), &loss, &err), GS_OK);
     gs_slice all = slice(GS_OWN, 0, made.job.elements);
     cr_expect(gs_entity_memory_vec(&memory, GS_VOP_copy, all, slice(GS_PARAM, 0, made.job.elements),
                                    0.0));
@@ -174,7 +178,7 @@ Test(entity_memory, without_a_task_nothing_is_done)
     cr_expect(
         gs_entity_memory_vec(&memory, GS_VOP_add, slice(GS_OWN, 0, 5), slice(GS_GRAD, 1, 5), 1.0));
     gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 1.0);
-    cr_expect_eq(gs_entity_memory_gradient(&memory, GS_PARAM, 3, &loss, &err), GS_OK);
+    cr_expect_eq(gs_entity_memory_gradient(&memory, NULL, plan(3), &loss, &err), GS_OK);
     cr_expect(isnan(loss));
     cr_expect_null(gs_entity_memory_vector(&memory, GS_PARAM, &count));
     cr_expect_eq(gs_entity_memory_hash(&memory, GS_PARAM, 17), 17);
