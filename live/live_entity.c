@@ -173,6 +173,7 @@ static void begin_step(gs_live_entity *entity)
     entity->in_backward = true;
     entity->units_left = shared->config.job->unit_count;
     gs_error err;
+    gs_entity_memory_begin(&entity->memory, &plan);
     if (gs_entity_memory_gradient(&entity->memory, entity->workspace, &plan, &entity->loss, &err) !=
         GS_OK) {
         gs_live_fail(shared, &err);

@@ -56,9 +56,14 @@ size_t gs_task_parameter_count(const gs_task *task)
     return (size_t)task->network.parameter_count;
 }
 
-size_t gs_task_state_vectors(const gs_task *task)
+const gs_optimizer_config *gs_task_optimizer(const gs_task *task)
 {
-    return gs_optimizer_state_vectors(&task->config.optimizer);
+    return &task->config.optimizer;
+}
+
+size_t gs_task_state_floats(const gs_task *task)
+{
+    return gs_optimizer_state_floats(&task->config.optimizer, gs_task_parameter_count(task));
 }
 
 void gs_task_init(const gs_task *task, float *parameters)
@@ -135,11 +140,12 @@ gs_status gs_task_gradient(gs_task_workspace *workspace, const gs_task_request *
     return GS_OK;
 }
 
-void gs_task_apply(const gs_task *task, const gs_optimizer_update *update)
+bool gs_task_apply(const gs_task *task, const gs_optimizer_update *update)
 {
-    GS_ASSERT(update->offset <= gs_task_parameter_count(task));
-    GS_ASSERT(update->count <= gs_task_parameter_count(task) - update->offset);
-    gs_optimizer_apply(&task->config.optimizer, update);
+    gs_optimizer_update full = *update;
+    full.parameter_count = gs_task_parameter_count(task);
+    full.network = &task->network;
+    return gs_optimizer_apply(&task->config.optimizer, &full);
 }
 
 gs_status gs_task_evaluate(gs_task_workspace *workspace, const float *parameters, double *out_loss,

@@ -32,8 +32,9 @@ GS_MUST_USE gs_status gs_task_create(const gs_task_config *config, const char *d
 const gs_network *gs_task_network(const gs_task *task);
 const gs_dataset *gs_task_dataset(const gs_task *task);
 size_t gs_task_parameter_count(const gs_task *task);
-/* Vectors of parameter_count floats that the optimizer keeps, starting at 0. */
-size_t gs_task_state_vectors(const gs_task *task);
+const gs_optimizer_config *gs_task_optimizer(const gs_task *task);
+/* Floats that the optimizer keeps for one vector of parameters, starting at 0. */
+size_t gs_task_state_floats(const gs_task *task);
 
 /* Starting parameters [parameter_count]; the same bytes for the same task. */
 void gs_task_init(const gs_task *task, float *parameters);
@@ -60,8 +61,9 @@ GS_MUST_USE gs_status gs_task_gradient(gs_task_workspace *workspace, const gs_ta
                                        const float *at, float *gradient, double *out_loss,
                                        gs_error *err);
 
-/* One step of the task's optimizer on a slice; see gs_optimizer_apply. */
-void gs_task_apply(const gs_task *task, const gs_optimizer_update *update);
+/* One step of the task's optimizer on a slice, of this task's network whatever update says; see
+ * gs_optimizer_apply. */
+bool gs_task_apply(const gs_task *task, const gs_optimizer_update *update);
 
 /* Mean loss and share of right answers (0..1) over the whole test set. Errors: GS_EDIVERGED. */
 GS_MUST_USE gs_status gs_task_evaluate(gs_task_workspace *workspace, const float *parameters,

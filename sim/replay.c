@@ -123,6 +123,7 @@ static gs_status play_step(gs_replay *replay, gs_replay_entity *entity,
     entity->in_backward = true;
     entity->units_left = replay->config.job->unit_count;
     memset(entity->unit_ready, 0, entity->units_left);
+    gs_entity_memory_begin(&entity->memory, &plan);
     return gs_entity_memory_gradient(&entity->memory, replay->workspace, &plan, &entity->loss,
                                      &replay->error);
 }

@@ -214,6 +214,7 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     event_at(sim, index, worker->since_ns);
     if (worker->gradient != NULL) {
         worker->gradient->plan = *plan;
+        gs_entity_memory_begin(&entity->memory, plan);
         gs_team_submit(sim->team, &worker->gradient->job);
     }
 }

@@ -57,17 +57,30 @@ void gs_payload_give(gs_payload_pool *pool, gs_payload *payload)
 
 /* ---------------------------------------------------------------- creation */
 
+static gs_status check_loss_scale(const gs_entity_memory_config *config, gs_error *err)
+{
+    if (config->task == NULL || config->layout->servers == 0 ||
+        gs_task_optimizer(config->task)->loss_scale > 0.0) {
+        return GS_OK;
+    }
+    return gs_fail(err, GS_EUNSUPPORTED,
+                   "workload.optimizer.loss_scale: dynamic does not work with servers: they would "
+                   "have to know with which scale each gradient was made; give a number");
+}
+
 gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory_config *config,
                                 gs_arena *arena, gs_error *err)
 {
     const gs_task *task = config->task;
     uint32_t vectors = GS_OWN + config->layout->own_vectors[config->self.role];
     size_t count = task != NULL ? gs_task_parameter_count(task) : 0;
-    size_t state_vectors = task != NULL ? gs_task_state_vectors(task) : 0;
+    size_t state_floats = task != NULL ? gs_task_state_floats(task) : 0;
+    GS_ASSERT(vectors <= GS_VECTORS_MAX);
     *memory = (gs_entity_memory){.config = *config};
+    GS_TRY(check_loss_scale(config, err));
     bool ok = gs_vectors_init(&memory->vectors, vectors, count, config->job->elements, arena);
-    if (ok && state_vectors > 0) {
-        memory->optimizer_state = GS_TAKE(arena, float, vectors *state_vectors *count);
+    if (ok && state_floats > 0) {
+        memory->optimizer_state = GS_TAKE(arena, float, vectors *state_floats);
         ok = memory->optimizer_state != NULL;
     }
     if (!ok) {
@@ -105,6 +118,25 @@ bool gs_entity_memory_copy(const gs_entity_memory *memory, gs_slice slice, gs_pa
     return *out != NULL;
 }
 
+/* A payload is rounded here and not where it leaves: it may be lent in place, as a slice of floats
+ * that stay what they are. The numbers are the same. */
+static void put_rounded(gs_number number, float *to, const gs_payload *payload, bool add)
+{
+    enum { AT_ONCE = 256 };
+    float part[AT_ONCE];
+    for (size_t done = 0; done < payload->count; done += AT_ONCE) {
+        size_t left = payload->count - done;
+        size_t count = left < AT_ONCE ? left : AT_ONCE;
+        gs_kernel_copy(part, payload->data + done, NULL, count, 0.0F);
+        gs_half_round(number, part, count);
+        if (add) {
+            gs_kernel_add(part, to + done, NULL, count, 0.0F);
+            gs_half_round(number, part, count);
+        }
+        gs_kernel_copy(to + done, part, NULL, count, 0.0F);
+    }
+}
+
 bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into, const gs_payload *payload,
                           bool add)
 {
@@ -116,7 +148,9 @@ bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into, const gs_payl
     if (count != payload->count) {
         return false;
     }
-    if (add) {
+    if (memory->config.number != GS_FP32 && memory->config.number != GS_FP64) {
+        put_rounded(memory->config.number, to, payload, add);
+    } else if (add) {
         gs_kernel_add(to, payload->data, NULL, count, 0.0F);
     } else {
         gs_kernel_copy(to, payload->data, NULL, count, 0.0F);
@@ -153,10 +187,32 @@ bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst, gs
     } else {
         kernels[vop](to, from, NULL, count, (float)k);
     }
+    if (dst.vector == GS_GRAD) {
+        gs_half_round(memory->config.number, to, count);
+    }
+    if (vop == GS_VOP_copy) {
+        memory->gradient_scale[dst.vector] = memory->gradient_scale[a.vector];
+    }
     return true;
 }
 
 /* ---------------------------------------------------------------- learning */
+
+static float *state_of(const gs_entity_memory *memory, uint32_t vector)
+{
+    return memory->optimizer_state == NULL
+               ? NULL
+               : memory->optimizer_state + vector * gs_task_state_floats(memory->config.task);
+}
+
+static int64_t samples_before(const gs_entity_memory *memory, uint32_t param)
+{
+    const gs_entity_memory_config *config = &memory->config;
+    int64_t steps = config->self.role == GS_WORKER
+                        ? memory->first_pass * config->job->ranks
+                        : memory->updates[param] * config->job->accumulation;
+    return steps * config->batch_per_rank;
+}
 
 void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t grad,
                             double rate_scale)
@@ -166,16 +222,43 @@ void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t g
         return;
     }
     size_t count = memory->vectors.count;
-    size_t state_floats = gs_task_state_vectors(task) * count;
+    double scale = gs_task_optimizer(task)->loss_scale;
     gs_optimizer_update update = {
         .parameters = memory->vectors.data + param * count,
         .gradient = memory->vectors.data + grad * count,
-        .state =
-            memory->optimizer_state != NULL ? memory->optimizer_state + param * state_floats : NULL,
+        .state = state_of(memory, param),
         .count = count,
         .rate_scale = rate_scale,
+        .gradient_scale = scale > 0.0 ? scale : memory->gradient_scale[grad],
+        .updates = memory->updates[param],
+        .samples = samples_before(memory, param),
     };
-    gs_task_apply(task, &update);
+    memory->updates[param] += gs_task_apply(task, &update) ? 1 : 0;
+}
+
+void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan)
+{
+    const gs_task *task = memory->config.task;
+    memory->first_pass = memory->passes;
+    memory->passes += plan->micro_steps;
+    if (task != NULL) {
+        memory->gradient_scale[GS_GRAD] = gs_optimizer_loss_scale(
+            gs_task_optimizer(task), state_of(memory, GS_PARAM), memory->vectors.count);
+    }
+}
+
+/* The sum over the passes becomes a mean, and what a device of this precision holds of it. */
+static void finish_gradient(const gs_entity_memory *memory, float *gradient, uint32_t micro_steps)
+{
+    size_t count = memory->vectors.count;
+    double scale = memory->gradient_scale[GS_GRAD];
+    if (micro_steps > 1) {
+        gs_kernel_scale(gradient, NULL, NULL, count, (float)(1.0 / micro_steps));
+    }
+    if (scale < 1.0 || scale > 1.0) {
+        gs_kernel_scale(gradient, NULL, NULL, count, (float)scale);
+    }
+    gs_half_round(memory->config.number, gradient, count);
 }
 
 gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace *workspace,
@@ -183,8 +266,7 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace 
 {
     const gs_entity_memory_config *config = &memory->config;
     uint32_t micro_steps = plan->micro_steps;
-    int64_t first_pass = memory->passes;
-    memory->passes += micro_steps;
+    int64_t first_pass = memory->first_pass;
     *out_loss = (double)NAN;
     if (config->task == NULL) {
         return GS_OK;
@@ -208,9 +290,7 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace 
         }
         sum += loss;
     }
-    if (micro_steps > 1) {
-        gs_kernel_scale(gradient, NULL, NULL, count, (float)(1.0 / micro_steps));
-    }
+    finish_gradient(memory, gradient, micro_steps);
     *out_loss = sum / micro_steps;
     return GS_OK;
 }

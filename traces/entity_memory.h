@@ -7,12 +7,17 @@
  * A slice in job elements is a range of floats (models/vectors.h). Where the job is not the model's
  * size, two slices of one length at different offsets may hold different numbers of floats; what
  * would pair them is refused: false, and the host ends the run. Not thread safe: an entity and a
- * pool belong to one thread at a time. */
+ * pool belong to one thread at a time.
+ *
+ * In half precision what a device would hold or send in 16 bits is rounded to them: GRAD when it is
+ * computed and after each operation on it, every payload, and every sum of a payload and what is
+ * there. PARAM, own vectors and the optimizer's state are the master copies and stay in floats. */
 #ifndef GS_TRACES_ENTITY_MEMORY_H
 #define GS_TRACES_ENTITY_MEMORY_H
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "models/halves.h"
 #include "models/task.h"
 #include "models/vectors.h"
 #include "strategies/host.h"
@@ -56,17 +61,23 @@ typedef struct gs_entity_memory_config {
     gs_peer self;
     const gs_task *task;    /* NULL: timing only */
     int64_t batch_per_rank; /* samples of one forward and backward pass */
+    gs_number number;       /* what gradients and payloads are made of */
 } gs_entity_memory_config;
 
 typedef struct gs_entity_memory {
     gs_entity_memory_config config;
     gs_vectors vectors;
-    float *optimizer_state; /* [vector][state vectors of the task][floats]; NULL: none */
-    int64_t passes;         /* forward and backward passes done: where the next samples are */
+    float *optimizer_state; /* [vector][gs_task_state_floats]; NULL: none */
+    int64_t passes;         /* forward and backward passes begun: where the next samples are */
+    int64_t first_pass;     /* of the gradient begun last */
+    int64_t updates[GS_VECTORS_MAX];       /* that the optimizer made to each vector */
+    double gradient_scale[GS_VECTORS_MAX]; /* loss scale of the gradient that a vector holds */
 } gs_entity_memory;
 
 /* PARAM holds the task's starting parameters, everything else is 0. Pointers in config are borrowed
- * for the life of the memory; owner of the rest: the arena. Errors: GS_ENOMEM. */
+ * for the life of the memory; owner of the rest: the arena. Errors: GS_ENOMEM, GS_EUNSUPPORTED (a
+ * dynamic loss scale where servers apply: they do not know with which scale a gradient was made).
+ */
 GS_MUST_USE gs_status gs_entity_memory_init(gs_entity_memory *memory,
                                             const gs_entity_memory_config *config, gs_arena *arena,
                                             gs_error *err);
@@ -77,22 +88,29 @@ GS_MUST_USE bool gs_entity_memory_copy(const gs_entity_memory *memory, gs_slice 
 /* The slice itself, for who may read it in place; good while the slice is lent. Never given to a
  * pool. */
 gs_payload gs_entity_memory_view(const gs_entity_memory *memory, gs_slice slice);
-/* Adds a payload to a slice, or puts it over what is there; NULL: nothing to do. The payload stays
- * the caller's. false: not the same number of floats. */
+/* Adds a payload to a slice, or puts it over what is there; NULL: nothing to do. Rounds as sender
+ * and receiver would, so that a payload may be lent as it lies. The payload stays the caller's.
+ * false: not the same number of floats. */
 GS_MUST_USE bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into,
                                       const gs_payload *payload, bool add);
 
 /* dst = vop(dst, a, k) by the kernel of that name. false: not the same number of floats. */
 GS_MUST_USE bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst,
                                       gs_slice a, double k);
-/* The task's optimizer on the whole of vector param; its state belongs to that vector. */
+/* The task's optimizer on the whole of vector param; its state belongs to that vector. Schedules
+ * are read at the samples that all ranks learned from before: of a worker those before its last
+ * gradient, as if all ranks had done as many passes as it; of a server those of the updates it made
+ * to param, each as if it were of one worker's step. */
 void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t grad,
                             double rate_scale);
-/* GRAD becomes the mean gradient at vector plan->at over the next micro_steps x batch_per_rank
- * samples of this worker, *out_loss their mean loss (NAN in timing-only runs). Pass p of rank r
- * takes samples [(p ranks + r) b, + b) of the task's order, whatever other ranks do. workspace: for
- * batches of batch_per_rank; NULL in timing-only runs. May run on a thread of its own while others
- * read and write vectors that are neither of the two. Errors: GS_EDIVERGED, naming the worker. */
+/* A step of this worker begins: counts its passes, and fixes what its gradient is scaled by. */
+void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan);
+/* GRAD becomes the mean gradient, times the loss scale, at vector plan->at over the micro_steps x
+ * batch_per_rank samples of the step that began last, *out_loss their mean loss (NAN in timing-only
+ * runs). Pass p of rank r takes samples [(p ranks + r) b, + b) of the task's order, whatever other
+ * ranks do. workspace: for batches of batch_per_rank; NULL in timing-only runs. May run on a thread
+ * of its own while others read and write vectors that are neither of the two. Errors: GS_EDIVERGED,
+ * naming the worker. */
 GS_MUST_USE gs_status gs_entity_memory_gradient(gs_entity_memory *memory,
                                                 gs_task_workspace *workspace, const gs_plan *plan,
                                                 double *out_loss, gs_error *err);

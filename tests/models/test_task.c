@@ -27,7 +27,7 @@ static void create(const gs_task_config *config, uint64_t seed)
     x = GS_TAKE(&arena, float, count);
     g = GS_TAKE(&arena, float, count);
     g_other = GS_TAKE(&arena, float, count);
-    state = GS_TAKE(&arena, float, count *gs_task_state_vectors(task));
+    state = GS_TAKE(&arena, float, gs_task_state_floats(task));
     cr_assert(x != NULL && g != NULL && g_other != NULL && state != NULL);
     gs_task_init(task, x);
 }
@@ -89,7 +89,7 @@ Test(task, sizes_follow_from_the_model)
 {
     cr_expect_eq(count, 64 * 128 + 128 + 128 * 10 + 10);
     cr_expect_eq(gs_task_network(task)->layer_count, 3);
-    cr_expect_eq(gs_task_state_vectors(task), 1);
+    cr_expect_eq(gs_task_state_floats(task), gs_task_parameter_count(task)); /* momentum */
     cr_expect_eq(gs_task_dataset(task)->train_count, 1437);
 }
 

@@ -57,7 +57,7 @@ static void train_alone(float *weights)
     gs_task_workspace *workspace;
     float *sum = GS_TAKE(&made.arena, float, made.count);
     float *one = GS_TAKE(&made.arena, float, made.count);
-    float *state = GS_TAKE(&made.arena, float, made.count *gs_task_state_vectors(made.task));
+    float *state = GS_TAKE(&made.arena, float, gs_task_state_floats(made.task));
     cr_assert(sum != NULL && one != NULL && state != NULL);
     cr_assert_eq(gs_task_workspace_create(made.task, PROBE_BATCH, &made.arena, &workspace, &err),
                  GS_OK);
