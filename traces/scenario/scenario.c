@@ -25,6 +25,7 @@ static gs_status read_parts(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(gs_scenario_read_profile(reader, err));
     GS_TRY(gs_scenario_read_curves(reader, err));
     GS_TRY(gs_scenario_read_strategies(reader, err));
+    GS_TRY(gs_scenario_count_memory(reader, err));
     GS_TRY(gs_scenario_check_effects(reader, err));
     return gs_scenario_resolve(reader, err);
 }
@@ -79,6 +80,9 @@ void gs_scenario_free(gs_scenario *scenario)
 
 gs_status gs_scenario_runnable(const gs_scenario *scenario, gs_error *err)
 {
+    if (scenario->misfit != NULL) {
+        return gs_fail(err, GS_ELIMIT, "%s: %s", scenario->file, scenario->misfit);
+    }
     return scenario->unsupported == NULL
                ? GS_OK
                : gs_fail(err, GS_EUNSUPPORTED, "%s: %s", scenario->file, scenario->unsupported);

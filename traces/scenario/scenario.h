@@ -14,6 +14,9 @@
 #include "models/task.h"
 #include "strategies/strategy.h"
 #include "traces/curve.h"
+#include "traces/device.h"
+#include "traces/layer_table.h"
+#include "traces/memory.h"
 #include "traces/profile.h"
 #include "traces/rate_trace.h"
 
@@ -24,7 +27,8 @@ typedef struct gs_node_group {
     char name[GS_NAME_BYTES];
     int64_t count;                /* nodes */
     int64_t ranks;                /* per node */
-    char device[GS_NAME_BYTES];   /* a label */
+    char device[GS_NAME_BYTES];   /* as the file says */
+    const gs_device *known;       /* that device in the catalogue; NULL: the name is a label */
     double compute_scale;         /* compute time is multiplied by it; 1.6: slower */
     int64_t vector_bandwidth_bps; /* of the device memory: what vector operations cost */
     double usd_per_hour;          /* per node; 0: not stated */
@@ -65,13 +69,19 @@ typedef struct gs_input_stage {
 } gs_input_stage;
 
 typedef struct gs_workload {
-    const gs_profile *profile; /* never NULL after resolving */
+    const gs_profile *profile;    /* never NULL after resolving */
+    const gs_layer_table *layers; /* that it was made from; NULL: recorded */
+    bool timed_by_flops;          /* and by the rates of devices: the layers carry no times */
     int64_t batch_per_rank;
-    int64_t accumulation; /* micro-steps per step */
-    int element_bytes;    /* dtype */
+    int64_t accumulation;  /* micro-steps per step */
+    int element_bytes;     /* dtype */
+    const char *dtype;     /* "fp32" */
+    bool checkpointing;    /* memory.checkpointing: full */
+    int64_t offload_bytes; /* memory.offload: that each update moves to the device and back; 0 */
     gs_input_stage input;
     bool real_gradients;
     gs_task_config task;
+    double flops_per_s;     /* 0: the rate of the device */
     int64_t budget_steps;   /* optimizer steps; from budget.steps or budget.samples */
     double target_accuracy; /* 0: none */
 } gs_workload;
@@ -150,6 +160,8 @@ typedef struct gs_scenario {
     /* Of what a run depends on beside strategy and seed: cluster, workload, noise and faults, with
      * the contents of files in the place of their names. */
     uint64_t config_hash;
+    const gs_memory_job *memory; /* [strategy_count], of a rank */
+    const char *misfit; /* "llama2_7b needs 161 GB a rank ...": a device is too small; or NULL */
     const char *unsupported;  /* "faults: not supported yet; remove it": the first such; or NULL */
     const char *const *notes; /* [note_count], what is odd but allowed, a line each */
     uint32_t note_count;
@@ -178,7 +190,8 @@ void gs_scenario_free(gs_scenario *scenario); /* what the arena does not hold */
  * memory. Owner: the arena. */
 char *gs_strategy_label(const gs_strategy *strategy, const void *config, gs_arena *arena);
 
-/* GS_OK, or GS_EUNSUPPORTED naming the section. */
+/* GS_OK, GS_EUNSUPPORTED naming the section, or GS_ELIMIT naming what does not fit into which
+ * device. */
 GS_MUST_USE gs_status gs_scenario_runnable(const gs_scenario *scenario, gs_error *err);
 
 /* The job that strategies see. unit_elements comes from the arena. */
@@ -188,6 +201,13 @@ GS_MUST_USE gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *are
 /* Node of a rank, and its group. */
 uint32_t gs_scenario_node_of(const gs_scenario *scenario, uint32_t rank);
 const gs_node_group *gs_scenario_group_of(const gs_scenario *scenario, uint32_t rank);
+
+/* FLOP/s that the layers of a group's ranks are timed by: workload.flops_per_s, or what the
+ * catalogue says of its device, or what is assumed. */
+double gs_scenario_flops_per_s(const gs_scenario *scenario, const gs_node_group *group);
+
+/* What an update of this rank takes longer because its state lies in the host's memory. */
+gs_time_ns gs_scenario_offload_ns(const gs_scenario *scenario, uint32_t rank);
 
 /* Can two seeds give different runs? */
 bool gs_scenario_is_random(const gs_scenario *scenario);

@@ -31,11 +31,11 @@ static const gs_field node_fields[] = {
     {"ranks", GS_FIELD_INT, GS_FIELD_AT(gs_node_group, ranks), "8", 1, GS_ENTITIES_MAX, NULL,
      "ranks on each of them"},
     {"device", GS_FIELD_TEXT, GS_FIELD_AT(gs_node_group, device), "", 0, 0, NULL,
-     "a label of the device; nothing is derived from it"},
+     "of the catalogue (gradsync list devices), or a label that nothing is derived from"},
     {"compute_scale", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, compute_scale), "1", 1e-3, 1e3, NULL,
      "compute time is multiplied by it; 1.6: slower"},
     {"vector_bandwidth", GS_FIELD_RATE, GS_FIELD_AT(gs_node_group, vector_bandwidth_bps), "1TB/s", 1e6, 1e17, NULL,
-     "memory bandwidth that vector operations of a strategy get (the default is assumed)"},
+     "memory bandwidth that vector operations of a strategy get; default is the device's, else assumed"},
     {"usd_per_hour", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, usd_per_hour), "0", 0, 1e6, NULL,
      "price of one node; 0: not stated"},
 };
@@ -152,6 +152,7 @@ static gs_status read_nodes(gs_scenario_reader *reader, gs_error *err)
                                 sum, GS_ENTITIES_MAX);
     }
     GS_TRY(fit_to_launcher(reader, groups, count, (int64_t)sum, err));
+    gs_scenario_read_devices(reader, groups, count);
     gs_scenario *out = reader->out;
     out->cluster.groups = groups;
     out->cluster.group_count = count;

@@ -235,7 +235,7 @@ static void check_kept(gs_scenario_reader *reader)
         effect input = {"workload.input", &gs_scenario_input_table, &out->workload.input, ANYWHERE};
         note_unused(reader, &input, loader, "time is 0s, there is no loader");
     }
-    if (reader->profile_file_count > 0) {
+    if (!out->workload.timed_by_flops) {
         effect workload = {"workload", &gs_scenario_workload_table, &reader->workload, ANYWHERE};
         note_unused(reader, &workload, rate, "the profile gives the times");
     }

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/nearest.h"
 
-enum { NAMES_MAX = 256, SECTIONS = 23, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
+enum { NAMES_MAX = 256, SECTIONS = 24, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
 
 typedef struct section {
     const char *path;            /* "a.b[]": each element of the list a.b */
@@ -35,8 +35,8 @@ static const char *const root_keys[] = {"extends",    "cluster", "workload", "no
 static const char *const cluster_keys[] = {"topology",  "nodes",   "links",
                                            "placement", "servers", NULL};
 static const char *const link_keys[] = {"nic", "intra", NULL};
-static const char *const workload_keys[] = {"profile", "model",  "data",   "optimizer",
-                                            "input",   "target", "budget", NULL};
+static const char *const workload_keys[] = {"profile", "model",  "data",   "optimizer", "input",
+                                            "memory",  "target", "budget", NULL};
 static const char *const noise_keys[] = {"compute", "straggler", "latency",
                                          "input",   "bandwidth", NULL};
 static const char *const law_keys[] = {"samples", NULL};
@@ -55,6 +55,7 @@ static const section sections[SECTIONS] = {
     {"cluster.servers", &gs_scenario_servers_table, NULL},
     {"workload", &gs_scenario_workload_table, workload_keys},
     {"workload.input", &gs_scenario_input_table, NULL},
+    {"workload.memory", &gs_scenario_memory_table, NULL},
     {"workload.target", &gs_scenario_target_table, NULL},
     {"workload.budget", &gs_scenario_budget_table, NULL},
     {"noise", NULL, noise_keys},

@@ -33,6 +33,11 @@ typedef struct gs_workload_config {
     double flops_per_s;
 } gs_workload_config;
 
+typedef struct gs_memory_config {
+    int checkpointing;
+    int offload;
+} gs_memory_config;
+
 typedef struct gs_target_config {
     int metric;
     double value;
@@ -85,6 +90,7 @@ typedef struct gs_scenario_reader {
     gs_placement_config placement;
     gs_servers_config servers;
     gs_workload_config workload;
+    gs_memory_config memory;
     gs_target_config target;
     gs_budget_config budget;
     gs_bandwidth_config bandwidth;
@@ -110,11 +116,21 @@ typedef struct gs_scenario_reader {
 gs_status gs_scenario_check_keys(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err);
+/* The catalogue's word on the nodes' devices. */
+void gs_scenario_read_devices(gs_scenario_reader *reader, gs_node_group *groups, uint32_t count);
 gs_status gs_scenario_read_profile(gs_scenario_reader *reader, gs_error *err);
+/* workload.memory; before the profile. */
+gs_status gs_scenario_read_memory(gs_scenario_reader *reader, gs_error *err);
+/* Fills the workload's layers and the profile that they give on the nodes' devices. Owner of the
+ * table: the arena. */
+gs_status gs_scenario_time_layers(gs_scenario_reader *reader, const gs_layer_table *table,
+                                  gs_profile *out, gs_error *err);
 gs_status gs_scenario_read_curves(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_noise(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_strategies(gs_scenario_reader *reader, gs_error *err);
+/* What each strategy needs of a rank's memory, and whether the devices have it. */
+gs_status gs_scenario_count_memory(gs_scenario_reader *reader, gs_error *err);
 /* A note for what is said and changes nothing. Errors: GS_ENOMEM. */
 gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err);
 
@@ -136,6 +152,7 @@ extern const gs_field_table gs_scenario_placement_table;
 extern const gs_field_table gs_scenario_servers_table;
 extern const gs_field_table gs_scenario_workload_table;
 extern const gs_field_table gs_scenario_input_table;
+extern const gs_field_table gs_scenario_memory_table;
 extern const gs_field_table gs_scenario_target_table;
 extern const gs_field_table gs_scenario_budget_table;
 extern const gs_field_table gs_scenario_law_table;

@@ -6,7 +6,6 @@
 
 #include "base/assert.h"
 #include "traces/importers/importer.h"
-#include "traces/layer_table.h"
 
 enum { PROFILE_FILES_MAX = 65536, DEFAULT_STEPS = 100, AHEAD_MAX = 1 << 20 };
 
@@ -29,8 +28,8 @@ static const gs_field workload_fields[] = {
      "gradient elements on the wire"},
     {"real_gradients", GS_FIELD_BOOL, GS_FIELD_AT(gs_workload_config, real_gradients), "false", 0, 0, NULL,
      "train model on data as well; false: time only"},
-    {"flops_per_s", GS_FIELD_REAL, GS_FIELD_AT(gs_workload_config, flops_per_s), "1e12", 1e3, 1e21, NULL,
-     "rate of the device where no profile times the model (the default is assumed)"},
+    {"flops_per_s", GS_FIELD_REAL, GS_FIELD_AT(gs_workload_config, flops_per_s), "0", 0, 1e21, NULL,
+     "rate of the device where layers have no times; 0: the catalogue's, else 1e12 (assumed)"},
 };
 static const gs_field input_fields[] = {
     {"time", GS_FIELD_DURATION, GS_FIELD_AT(gs_input_stage, time_ns), "0s", 0, 3.6e12, NULL,
@@ -108,6 +107,8 @@ gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err)
     out->batch_per_rank = config->batch_per_rank;
     out->accumulation = config->accumulation;
     out->element_bytes = dtype_bytes[config->dtype];
+    out->dtype = dtype_names[config->dtype];
+    out->flops_per_s = config->flops_per_s;
     out->real_gradients = config->real_gradients;
     GS_TRY(read_task(reader, err));
     GS_TRY(gs_scenario_read_object(reader, "workload.input", &gs_scenario_input_table, &out->input,
@@ -119,6 +120,7 @@ gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err)
                                 (long long)out->input.workers, (long long)out->input.prefetch,
                                 AHEAD_MAX);
     }
+    GS_TRY(gs_scenario_read_memory(reader, err));
     GS_TRY(gs_scenario_read_object(reader, "workload.target", &gs_scenario_target_table,
                                    &reader->target, err));
     out->target_accuracy = reader->target.value;
@@ -193,7 +195,7 @@ static gs_status read_profile_files(gs_scenario_reader *reader, gs_error *err)
     return GS_OK;
 }
 
-/* A profile of the model that learns: its layers, timed by workload.flops_per_s. */
+/* A profile of the model that learns: its layers, timed by the rate of the device. */
 static gs_status profile_of_model(gs_scenario_reader *reader, gs_profile *out, gs_error *err)
 {
     const gs_workload *workload = &reader->out->workload;
@@ -206,7 +208,8 @@ static gs_status profile_of_model(gs_scenario_reader *reader, gs_profile *out, g
     }
     const gs_network *network = gs_task_network(task);
     gs_layer_row *rows = GS_TAKE(reader->arena, gs_layer_row, network->layer_count);
-    if (rows == NULL) {
+    gs_layer_table *table = GS_TAKE(reader->arena, gs_layer_table, 1);
+    if (rows == NULL || table == NULL) {
         return gs_scenario_no_memory(reader, err);
     }
     for (uint32_t i = 0; i < network->layer_count; i++) {
@@ -214,21 +217,17 @@ static gs_status profile_of_model(gs_scenario_reader *reader, gs_profile *out, g
         rows[i] = (gs_layer_row){.name = layer->name,
                                  .elements = layer->parameter_count,
                                  .forward_flops = (double)layer->forward_flops,
-                                 .layer = i};
+                                 .layer = i,
+                                 .activations = layer->output_count + layer->kept_count};
     }
-    gs_layer_table table = {
+    *table = (gs_layer_table){
         .name = workload->task.model->name,
         .source = "",
         .rows = rows,
         .row_count = network->layer_count,
         .element_bytes = 4,
-        .batch = workload->batch_per_rank,
-        .flops_per_s = reader->workload.flops_per_s,
     };
-    status = gs_layer_table_profile(&table, reader->arena, out, &inner);
-    return status == GS_OK
-               ? GS_OK
-               : gs_scenario_fail(reader, status, "workload.flops_per_s", err, "%s", inner.text);
+    return gs_scenario_time_layers(reader, table, out, err);
 }
 
 static gs_status import_profile(gs_scenario_reader *reader, gs_profile *out, gs_error *err)
@@ -246,6 +245,9 @@ static gs_status import_profile(gs_scenario_reader *reader, gs_profile *out, gs_
                                 "of a job that all-reduces, or a layer table",
                                 reader->profile_files[0], imported.format);
     }
+    if (imported.layers != NULL) {
+        return gs_scenario_time_layers(reader, imported.layers, out, err);
+    }
     *out = *imported.profile;
     return GS_OK;
 }
@@ -262,7 +264,8 @@ static void note_profile(gs_scenario_reader *reader, const gs_profile *profile)
         gs_scenario_note(reader, "workload.profile: recorded on %d ranks, here are %u; %s",
                          profile->world_size, out->ranks, plays);
     }
-    if (profile->element_bytes > 0 && profile->element_bytes != out->workload.element_bytes) {
+    if (!out->workload.timed_by_flops && profile->element_bytes > 0 &&
+        profile->element_bytes != out->workload.element_bytes) {
         gs_scenario_note(reader,
                          "workload.profile: recorded with gradients of %d bytes an element, sent "
                          "are %d (dtype %s)",
@@ -337,6 +340,7 @@ bool gs_scenario_write_workload(const gs_scenario_reader *reader, gs_json *root)
     ok = gs_task_config_write(&workload->task, part) && ok;
     ok = gs_config_write(&gs_scenario_workload_table, &reader->workload, part) && ok;
     ok = gs_scenario_put_object(part, "input", &gs_scenario_input_table, &workload->input) && ok;
+    ok = gs_scenario_put_object(part, "memory", &gs_scenario_memory_table, &reader->memory) && ok;
     ok = gs_scenario_put_object(part, "target", &gs_scenario_target_table, &reader->target) && ok;
     ok = gs_scenario_put_object(part, "budget", &gs_scenario_budget_table, &reader->budget) && ok;
     return gs_json_set(root, "workload", part) && ok;
