@@ -150,7 +150,7 @@ static void make_alone(alone *a)
     size_t count = gs_task_parameter_count(a->task);
     a->bytes = count * sizeof(float);
     a->model = GS_TAKE(&arena, float, count);
-    a->state = GS_TAKE(&arena, float, count *gs_task_state_vectors(a->task));
+    a->state = GS_TAKE(&arena, float, gs_task_state_floats(a->task));
     gs_task_init(a->task, a->model);
     for (int rank = 0; rank < ASP_RANKS; rank++) {
         a->gradient[rank] = GS_TAKE(&arena, float, count);
@@ -200,7 +200,7 @@ static void learn_alone(alone *a)
                                       .state = a->state,
                                       .count = a->bytes / sizeof(float),
                                       .rate_scale = 1.0};
-        gs_task_apply(a->task, &update);
+        cr_assert(gs_task_apply(a->task, &update));
         memcpy(a->pulled[rank], a->model, a->bytes);
         if (++ended < ASP_RANKS * ASP_STEPS) {
             begin(a, rank, now);
