@@ -1,5 +1,6 @@
 #include "models/optimizer_rules.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "base/assert.h"
@@ -23,6 +24,14 @@ double gs_sum_of_squares(const float *floats, size_t count)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
+/* What is left of an average once its gradients stay 0, as those of a closed unit do: it would fall
+ * into the subnormal floats, where processors take a hundred times as long, and stay there. NaN is
+ * kept. */
+static float normal_or_zero(float value)
+{
+    return fabsf(value) < FLT_MIN ? 0.0F : value;
+}
+
 /* ---------------------------------------------------------------- sgd */
 
 typedef struct sgd {
@@ -40,8 +49,8 @@ static void heavy_ball(sgd by, float *parameters, const float *gradient, float *
                        size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        velocity[i] =
-            by.momentum * velocity[i] + (by.factor * gradient[i] + by.decay * parameters[i]);
+        velocity[i] = normal_or_zero(by.momentum * velocity[i] +
+                                     (by.factor * gradient[i] + by.decay * parameters[i]));
         parameters[i] -= by.rate * velocity[i];
     }
 }
@@ -51,7 +60,7 @@ static void nesterov(sgd by, float *parameters, const float *gradient, float *ve
 {
     for (size_t i = 0; i < count; i++) {
         float g = by.factor * gradient[i] + by.decay * parameters[i];
-        velocity[i] = by.momentum * velocity[i] + g;
+        velocity[i] = normal_or_zero(by.momentum * velocity[i] + g);
         parameters[i] -= by.rate * (g + by.momentum * velocity[i]);
     }
 }
@@ -100,8 +109,8 @@ void gs_rule_adam(const gs_rule_step *step)
     for (size_t i = 0; i < update->count; i++) {
         float x = parameters[i] * keep;
         float g = step->factor * gradient[i] + decay * parameters[i];
-        mean[i] = beta1 * mean[i] + rest1 * g;
-        square[i] = beta2 * square[i] + rest2 * (g * g);
+        mean[i] = normal_or_zero(beta1 * mean[i] + rest1 * g);
+        square[i] = normal_or_zero(beta2 * square[i] + rest2 * (g * g));
         parameters[i] = x - rate * (mean[i] / (sqrtf(square[i]) * root + epsilon));
     }
 }

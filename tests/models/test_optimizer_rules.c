@@ -258,6 +258,27 @@ Test(optimizer_rules, lars_scales_a_layer_by_its_norms)
     cr_expect_eq(x, -2.0F);
 }
 
+/* 0.9^2000 is 3e-92, far below the floats; without an end the average would stay at 2^-149, which
+ * is 0.9 of itself rounded. */
+Test(optimizer_rules, an_average_without_gradients_ends_at_0)
+{
+    static const int kinds[] = {GS_SGD, GS_ADAM};
+    for (size_t i = 0; i < 2; i++) {
+        gs_optimizer_config config = usual();
+        config.kind = kinds[i];
+        config.rate = 1e-3;
+        config.momentum = 0.9;
+        float state[STATE_MAX] = {1.0F, 1.0F};
+        const float g = 0;
+        float x = 2;
+        gs_optimizer_update update = one(&x, &g, state);
+        for (update.updates = 0; update.updates < 2000; update.updates++) {
+            gs_optimizer_apply(&config, &update);
+        }
+        cr_expect_eq(state[0], 0.0F, "%g", (double)state[0]);
+    }
+}
+
 /* ---------------------------------------------------------------- around the rules */
 
 Test(optimizer_rules, a_long_gradient_is_clipped_to_its_norm)
