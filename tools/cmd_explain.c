@@ -191,6 +191,7 @@ static int explain_it(const gs_cli *cli, const gs_loaded *loaded, uint32_t strat
         .jobs = cli->flags.jobs > 0 ? cli->flags.jobs
                 : processors < 1    ? 1
                                     : processors,
+        .threads = cli->flags.threads,
         .progress = &progress,
     };
     gs_interrupt_watch();

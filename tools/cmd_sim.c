@@ -285,6 +285,7 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_output *output)
         .jobs = cli->flags.jobs > 0 ? cli->flags.jobs
                 : processors < 1    ? 1
                                     : processors,
+        .threads = cli->flags.threads,
         .keep_all_ranks = cli->flags.steps == GS_STEPS_ALL,
         .look_every = cli->flags.gradients,
         .ended = gs_sim_store_ended,

@@ -145,6 +145,7 @@ static void run(plan *all, const gs_explain_config *config, gs_explain *out)
         .variant_count = all->count,
         .seeds = out->seeds,
         .jobs = config->jobs,
+        .threads = config->threads,
         .progress = config->progress,
     };
     config->progress->runs = (uint32_t)count;

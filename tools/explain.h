@@ -15,7 +15,7 @@ typedef struct gs_explain_config {
     const gs_scenario *scenario;
     uint32_t strategy; /* of the scenario's */
     uint32_t seeds;
-    int64_t jobs; /* processes at a time; 1: in this process */
+    int64_t jobs, threads; /* as gs_pool_config has them */
     gs_progress *progress;
 } gs_explain_config;
 

@@ -129,6 +129,7 @@ static int simulate(const gs_cli *cli, const gs_scenario *scenario, gs_plot_runs
         .jobs = cli->flags.jobs > 0 ? cli->flags.jobs
                 : processors < 1    ? 1
                                     : processors,
+        .threads = cli->flags.threads,
         .progress = &progress,
     };
     gs_interrupt_watch();

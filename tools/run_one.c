@@ -87,6 +87,7 @@ void gs_run_one(const gs_run_plan *plan, uint32_t strategy, uint64_t seed, gs_ou
         .seed = seed,
         .record = out->record,
         .look_every = plan->look_every,
+        .threads = plan->threads,
     };
     gs_sim *sim = gs_sim_create(&config, &out->result.error);
     if (sim == NULL) {

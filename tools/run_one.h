@@ -22,6 +22,7 @@ typedef struct gs_run_plan {
     const gs_scenario *scenario;
     bool keep_all_ranks;
     int64_t look_every; /* steps between looks at the gradients; 0: none */
+    uint32_t threads;   /* that compute gradients */
     void (*progress)(void *context, double share); /* now and then; NULL: nobody listens */
     void *context;
 } gs_run_plan;

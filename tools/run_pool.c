@@ -31,6 +31,7 @@ typedef struct pool {
     worker *workers;
     struct pollfd *polls;
     size_t places;
+    uint32_t threads; /* of each run */
 } pool;
 
 static gs_run_plan plan_of(const pool *all, uint32_t run)
@@ -40,7 +41,8 @@ static gs_run_plan plan_of(const pool *all, uint32_t run)
                                          ? config->scenario
                                          : config->variants[run / config->seeds],
                          .keep_all_ranks = config->keep_all_ranks,
-                         .look_every = config->look_every};
+                         .look_every = config->look_every,
+                         .threads = all->threads};
 }
 
 static void run_number(const gs_run_plan *plan, const pool *all, uint32_t run, gs_outcome *out)
@@ -202,6 +204,15 @@ static void listen(pool *all)
     tell_share(all);
 }
 
+/* Runs at a time share the processors. */
+static uint32_t threads_of(const gs_pool_config *config, size_t places)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t all = processors < 1 ? 1 : (size_t)processors;
+    size_t share = places > 0 && places < all ? all / places : 1;
+    return config->threads > 0 ? (uint32_t)config->threads : (uint32_t)share;
+}
+
 void gs_pool_run(const gs_pool_config *config, gs_outcome *outcomes)
 {
     pool all = {
@@ -211,14 +222,15 @@ void gs_pool_run(const gs_pool_config *config, gs_outcome *outcomes)
                                                                : config->variant_count),
     };
     memset(outcomes, 0, all.run_count * sizeof *outcomes);
-    if (config->jobs == 1 || all.run_count == 1) {
+    all.places = (size_t)config->jobs < all.run_count ? (size_t)config->jobs : all.run_count;
+    all.threads = threads_of(config, all.places);
+    if (all.places <= 1) {
         while (all.next < all.run_count && gs_interrupt_signal() == 0) {
             run_here(&all);
         }
         gs_progress_end(config->progress);
         return;
     }
-    all.places = (size_t)config->jobs < all.run_count ? (size_t)config->jobs : all.run_count;
     all.workers = gs_need(calloc(all.places, sizeof *all.workers));
     all.polls = gs_need(calloc(all.places, sizeof *all.polls));
     while (start_children(&all) > 0 || (all.next < all.run_count && gs_interrupt_signal() == 0)) {

@@ -11,8 +11,9 @@ typedef struct gs_pool_config {
     const gs_scenario *const *variants; /* [variant_count]: the first strategy of each of these
                                            instead of every strategy of the scenario; or NULL */
     uint32_t variant_count;
-    uint32_t seeds; /* a strategy or variant; scenario->seed and the ones after it */
-    int64_t jobs;   /* processes at a time; 1: in this process */
+    uint32_t seeds;  /* a strategy or variant; scenario->seed and the ones after it */
+    int64_t jobs;    /* processes at a time; 1: in this process */
+    int64_t threads; /* of each run, for gradients; 0: processors / runs at a time, at least 1 */
     bool keep_all_ranks;
     int64_t look_every;                         /* steps between looks at the gradients; 0: none */
     void (*ended)(void *context, uint32_t run); /* outcomes[run] is there; or NULL */
