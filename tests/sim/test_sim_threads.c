@@ -140,8 +140,8 @@ typedef struct alone {
 static void make_alone(alone *a)
 {
     gs_error err;
-    cr_assert_eq(gs_task_create(&job.scenario.workload.task, job.scenario.data_dir, ASP_SEED,
-                                &arena, &a->task, &err),
+    gs_task_setup setup = {.data_dir = job.scenario.data_dir, .ranks = ASP_RANKS, .seed = ASP_SEED};
+    cr_assert_eq(gs_task_create(&job.scenario.workload.task, &setup, &arena, &a->task, &err),
                  GS_OK);
     cr_assert_eq(gs_task_workspace_create(a->task, BATCH, &arena, &a->workspace, &err), GS_OK);
     cr_assert_eq(
