@@ -4,6 +4,7 @@
 #include "tools/message.h"
 #include "tools/page.h"
 #include "tools/scenario_list.h"
+#include "tools/show.h"
 #include "tools/verbs.h"
 #include "traces/importers/importer.h"
 #include "traces/record.h"
@@ -120,9 +121,7 @@ static void fill(gs_page *page, const char *kind)
     } else if (strcmp(kind, "transports") == 0) {
         list_nothing(page, "This version has no live mode, so there are no transports.");
     } else {
-        list_nothing(page,
-                     "This version has no device catalogue; cluster.nodes[].device is a label, "
-                     "compute_scale says how fast a node is.");
+        gs_list_devices(page);
     }
 }
 

@@ -60,6 +60,9 @@ static const char *nearest(const char *name, gs_arena *arena)
     for (uint32_t i = 0; i < gs_metric_count() && count < NAMES_MAX; i++) {
         names[count++] = gs_metric_at(i)->name;
     }
+    for (size_t i = 0; i < gs_device_count() && count < NAMES_MAX; i++) {
+        names[count++] = gs_device_at(i)->name;
+    }
     const gs_named_scenario *scenarios = NULL;
     size_t scenario_count = gs_scenario_list(arena, &scenarios);
     for (size_t i = 0; i < scenario_count && count < NAMES_MAX; i++) {
@@ -138,6 +141,9 @@ static int fill(gs_page *page, const gs_cli *cli, gs_arena *arena)
     const gs_named_scenario *profile = find_profile(name, arena);
     if (profile != NULL) {
         return gs_show_profile(page, profile, arena);
+    }
+    if (gs_device_find(name) != NULL) {
+        return gs_show_device(page, gs_device_find(name));
     }
     return show_run(page, cli, arena);
 }

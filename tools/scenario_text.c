@@ -115,6 +115,29 @@ static void put_links(const gs_scenario *scenario, FILE *out)
     fputc('\n', out);
 }
 
+/* Layers without times: at which rate, and where it comes from. */
+static void put_rates(const gs_scenario *scenario, FILE *out)
+{
+    const gs_workload *workload = &scenario->workload;
+    const char *between = "compute by FLOPs: ";
+    for (uint32_t i = 0; i < scenario->cluster.group_count && workload->timed_by_flops; i++) {
+        const gs_node_group *group = &scenario->cluster.groups[i];
+        double rate = gs_scenario_flops_per_s(scenario, group) / 1e12;
+        if (workload->flops_per_s > 0.0) {
+            fprintf(out, "%s%.4g TFLOP/s (workload.flops_per_s)", between, rate);
+            break;
+        }
+        if (group->known == NULL) {
+            fprintf(out, "%s%.4g TFLOP/s (assumed)", between, rate);
+        } else {
+            fprintf(out, "%s%s %.4g TFLOP/s (%.3g of its peak, assumed)", between,
+                    group->known->name, rate, group->known->achievable_ratio);
+        }
+        between = "; ";
+    }
+    fputs(workload->timed_by_flops ? "\n" : "", out);
+}
+
 typedef struct separated {
     FILE *out;
     const char *first; /* in front of the first part */
@@ -195,6 +218,7 @@ void gs_scenario_put_details(const gs_scenario *scenario, FILE *out)
 {
     const gs_workload *workload = &scenario->workload;
     put_links(scenario, out);
+    put_rates(scenario, out);
     put_noise(scenario, out);
     put_loader(&workload->input, out);
     put_dtype(scenario, out);

@@ -6,6 +6,7 @@
 #include "strategies/registry.h"
 #include "tools/page.h"
 #include "tools/scenario_list.h"
+#include "traces/device.h"
 #include "traces/importers/importer.h"
 
 /* A table of parameters: name, default, what is allowed, help. */
@@ -17,6 +18,9 @@ int gs_show_collective(gs_page *page, const gs_cli *cli, const gs_collective *co
 int gs_show_scenario(gs_page *page, const gs_cli *cli);
 /* A bundled profile; reads its file into the arena. */
 int gs_show_profile(gs_page *page, const gs_named_scenario *profile, gs_arena *arena);
+/* The catalogue as a table, and one device of it. */
+void gs_list_devices(gs_page *page);
+int gs_show_device(gs_page *page, const gs_device *device);
 /* A stored run by selector. */
 int gs_show_run(gs_page *page, const gs_cli *cli);
 

@@ -18,7 +18,25 @@ static void add_time(gs_page *page, const char *key, const gs_profile_step *step
     free(name);
 }
 
-static void fill(gs_page *page, const gs_profile *profile)
+static void add_layers(gs_page *page, const gs_layer_table *layers)
+{
+    char text[64];
+    double flops = gs_layer_table_flops(layers);
+    gs_layer_activations kept = gs_layer_table_activations(layers);
+    snprintf(text, sizeof text, "%.4g GFLOP forward a sample", flops / 1e9);
+    gs_page_fact(page, "forward_flops_per_sample", "work", text, gs_json_new_real(flops));
+    snprintf(text, sizeof text, "%lld elements a sample", (long long)kept.all);
+    gs_page_fact(page, "activations", "activations", text, gs_json_new_int(kept.all));
+    snprintf(text, sizeof text, "%lld", (long long)(kept.kept + kept.block_max));
+    gs_page_fact(page, "activations_checkpointed", "checkpointed", text,
+                 gs_json_new_int(kept.kept + kept.block_max));
+    if (!gs_layer_table_is_timed(layers)) {
+        gs_page_note(page, "It has no times: forward takes its FLOPs over the rate of the device, "
+                           "backward twice that.");
+    }
+}
+
+static void fill(gs_page *page, const gs_profile *profile, const gs_layer_table *layers)
 {
     int64_t elements = 0;
     char bytes[GS_UNIT_TEXT_BYTES];
@@ -32,9 +50,14 @@ static void fill(gs_page *page, const gs_profile *profile)
     gs_page_fact(page, "gradient_elements", "gradients", text, gs_json_new_int(elements));
     free(text);
     const gs_profile_step *step = &profile->ranks[0].steps[0];
-    add_time(page, "forward", step, GS_SEGMENT_FORWARD);
-    add_time(page, "backward", step, GS_SEGMENT_BACKWARD);
-    add_time(page, "optimizer", step, GS_SEGMENT_OPTIMIZER);
+    if (layers == NULL || gs_layer_table_is_timed(layers)) {
+        add_time(page, "forward", step, GS_SEGMENT_FORWARD);
+        add_time(page, "backward", step, GS_SEGMENT_BACKWARD);
+        add_time(page, "optimizer", step, GS_SEGMENT_OPTIMIZER);
+    }
+    if (layers != NULL) {
+        add_layers(page, layers);
+    }
     snprintf(batch, sizeof batch, "%lld", (long long)profile->batch);
     gs_page_fact(page, "batch", "batch", profile->batch == 0 ? "not known" : batch,
                  profile->batch == 0 ? gs_json_new_null() : gs_json_new_int(profile->batch));
@@ -68,7 +91,7 @@ int gs_show_profile(gs_page *page, const gs_named_scenario *profile, gs_arena *a
     gs_page_fact(page, "file", "file", profile->file, NULL);
     gs_page_fact(page, "source", "source", profile->summary, NULL);
     if (imported.profile != NULL) {
-        fill(page, imported.profile);
+        fill(page, imported.profile, imported.layers);
     }
     add_measured(page, profile->file);
     gs_page_note(page, "workload.profile=%s uses it", profile->name);

@@ -1,4 +1,5 @@
 /* show STRATEGY and show SCENARIO: what may be said, and what it costs on a given job. */
+#include "tools/memory_page.h"
 #include "tools/message.h"
 #include "tools/scenario_load.h"
 #include "tools/show.h"
@@ -59,6 +60,9 @@ static int add_bytes(gs_page *page, const gs_cli *cli, const gs_strategy *strate
                      gs_json_new_int(sent));
         free(text);
     }
+    if (code == GS_EXIT_OK) {
+        gs_memory_facts(page, &loaded.scenario);
+    }
     gs_scenario_unload(&loaded);
     return code;
 }
@@ -90,6 +94,7 @@ int gs_show_scenario(gs_page *page, const gs_cli *cli)
                      gs_json_new_int(scenario->workload.budget_steps));
         snprintf(number, sizeof number, "%016llx", (unsigned long long)scenario->config_hash);
         gs_page_fact(page, "config_hash", "config", number, NULL);
+        gs_memory_facts(page, scenario);
         page->table_key = "strategies";
         gs_table_add_column(&page->table, (gs_table_column){"strategy", "strategy", false});
         gs_table_add_column(&page->table, (gs_table_column){"parameters", "parameters", false});

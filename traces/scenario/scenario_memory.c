@@ -127,7 +127,7 @@ static void append_cures(text_list *list, const gs_memory_job *job, int64_t batc
     append(list, "; what helps: ");
     one.element_bytes = all.element_bytes = job->element_bytes > 2 ? 2 : job->element_bytes;
     if (gs_memory_of(&one, batch).total_bytes < gs_memory_of(job, batch).total_bytes) {
-        append_help(list, "dtype fp16", &one, batch);
+        append_help(list, "dtype=fp16", &one, batch);
         count++;
     } else {
         all.element_bytes = job->element_bytes;
@@ -135,14 +135,14 @@ static void append_cures(text_list *list, const gs_memory_job *job, int64_t batc
     if (!job->checkpointing && job->activations.kept > 0) {
         one = *job;
         one.checkpointing = all.checkpointing = true;
-        append_help(list, "checkpointing full", &one, batch);
+        append_help(list, "memory.checkpointing=full", &one, batch);
         count++;
     }
     one = *job;
     one.offload = true;
     if (gs_memory_of(&one, batch).host_bytes > gs_memory_of(job, batch).host_bytes) {
         all.offload = true;
-        append_help(list, "offload optimizer", &one, batch);
+        append_help(list, "memory.offload=optimizer", &one, batch);
         count++;
     }
     if (count > 1) {
