@@ -18,8 +18,10 @@ static void set_up(void)
     snprintf(kernel_text, sizeof kernel_text, "%s", openblas_get_config());
 }
 
-void gs_blas_multiply(const gs_matrix *left, const gs_matrix *right, bool accumulate, float *out)
+void gs_blas_multiply_parts(const gs_part_product *product, float *out)
 {
+    const gs_matrix *left = &product->left;
+    const gs_matrix *right = &product->right;
     int64_t rows = left->transposed ? left->columns : left->rows;
     int64_t inner = left->transposed ? left->rows : left->columns;
     int64_t columns = right->transposed ? right->rows : right->columns;
@@ -27,12 +29,28 @@ void gs_blas_multiply(const gs_matrix *left, const gs_matrix *right, bool accumu
     GS_ASSERT(rows > 0 && rows <= INT32_MAX);
     GS_ASSERT(inner > 0 && inner <= INT32_MAX);
     GS_ASSERT(columns > 0 && columns <= INT32_MAX);
+    GS_ASSERT(product->left_stride >= left->columns && product->left_stride <= INT32_MAX);
+    GS_ASSERT(product->right_stride >= right->columns && product->right_stride <= INT32_MAX);
+    GS_ASSERT(product->out_stride >= columns && product->out_stride <= INT32_MAX);
     int once = pthread_once(&is_set_up, set_up);
     GS_ASSERT(once == 0);
     cblas_sgemm(CblasRowMajor, left->transposed ? CblasTrans : CblasNoTrans,
                 right->transposed ? CblasTrans : CblasNoTrans, (blasint)rows, (blasint)columns,
-                (blasint)inner, 1.0F, left->elements, (blasint)left->columns, right->elements,
-                (blasint)right->columns, accumulate ? 1.0F : 0.0F, out, (blasint)columns);
+                (blasint)inner, product->scale, left->elements, (blasint)product->left_stride,
+                right->elements, (blasint)product->right_stride, product->accumulate ? 1.0F : 0.0F,
+                out, (blasint)product->out_stride);
+}
+
+void gs_blas_multiply(const gs_matrix *left, const gs_matrix *right, bool accumulate, float *out)
+{
+    gs_part_product product = {.left = *left,
+                               .right = *right,
+                               .left_stride = left->columns,
+                               .right_stride = right->columns,
+                               .out_stride = right->transposed ? right->rows : right->columns,
+                               .scale = 1.0F,
+                               .accumulate = accumulate};
+    gs_blas_multiply_parts(&product, out);
 }
 
 const char *gs_blas_kernel(void)

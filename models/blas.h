@@ -21,6 +21,18 @@ typedef struct gs_matrix {
  * assert. */
 void gs_blas_multiply(const gs_matrix *left, const gs_matrix *right, bool accumulate, float *out);
 
+/* A product of matrices that are parts of larger ones, such as one head of an attention. */
+typedef struct gs_part_product {
+    gs_matrix left, right;
+    int64_t left_stride, right_stride, out_stride; /* floats from one row to the next */
+    float scale;                                   /* of the product */
+    bool accumulate;                               /* add to out instead of replacing it */
+} gs_part_product;
+
+/* The same with gaps between the rows: a stride is at least the matrix's columns, and what lies
+ * between is neither read nor written. */
+void gs_blas_multiply_parts(const gs_part_product *product, float *out);
+
 /* The library's version and the processor it chose kernels for ("OpenBLAS 0.3.21 ... Haswell"), for
  * the record of a run; static storage. */
 const char *gs_blas_kernel(void);

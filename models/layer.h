@@ -37,6 +37,7 @@ typedef struct gs_layer {
     int64_t forward_flops;             /* per sample; a multiply-add counts as two */
     int32_t kernel, stride, padding;   /* of a convolution or pooling */
     int32_t parts;                     /* groups of a normalisation, heads of an attention */
+    double start_deviation;            /* of the first weights; 0: as its kind does it */
 } gs_layer;
 
 typedef struct gs_layer_pass {

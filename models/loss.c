@@ -2,6 +2,10 @@
 
 #include <math.h>
 
+#include "base/assert.h"
+
+enum { CLASSES_MAX = 256 /* labels are bytes */ };
+
 /* Index of the first largest output; outputs that are not numbers never win. */
 static int64_t largest(const float *outputs, int64_t class_count)
 {
@@ -24,18 +28,26 @@ static double log_sum(const float *outputs, int64_t class_count, double top)
     return log(sum);
 }
 
+/* Each exponential is taken once: they are most of the time of a small model's loss. */
 double gs_loss_backward(float *outputs, const uint8_t *labels, int64_t count, int64_t class_count)
 {
+    GS_ASSERT(class_count <= CLASSES_MAX);
+    double powers[CLASSES_MAX];
     double total = 0.0;
     for (int64_t i = 0; i < count; i++) {
         float *row = outputs + i * class_count;
         double top = (double)row[largest(row, class_count)];
-        double log_total = log_sum(row, class_count, top);
-        total += log_total - ((double)row[labels[i]] - top);
+        double sum = 0.0;
         for (int64_t j = 0; j < class_count; j++) {
-            double probability = exp((double)row[j] - top - log_total);
-            row[j] = (float)((probability - (j == labels[i] ? 1.0 : 0.0)) / (double)count);
+            powers[j] = exp((double)row[j] - top);
+            sum += powers[j];
         }
+        total += log(sum) - ((double)row[labels[i]] - top);
+        double share = 1.0 / (sum * (double)count);
+        for (int64_t j = 0; j < class_count; j++) {
+            row[j] = (float)(powers[j] * share);
+        }
+        row[labels[i]] = (float)((powers[labels[i]] / sum - 1.0) / (double)count);
     }
     return total;
 }

@@ -34,9 +34,15 @@ const gs_model *gs_model_at(size_t index);
 /* The model of that name, or NULL. */
 const gs_model *gs_model_find(const char *name);
 
-/* For build: GS_OK, or GS_EINVAL saying what the model takes ("images", "classes") and what the
- * data is. */
+/* For build: GS_OK, or GS_EINVAL saying what the model takes and what the data is. Inputs: numbers
+ * or tokens; answers: classes or numbers. */
 GS_MUST_USE gs_status gs_model_takes_floats(const gs_data_shape *data, const char *model,
                                             gs_error *err);
+GS_MUST_USE gs_status gs_model_takes_tokens(const gs_data_shape *data, const char *model,
+                                            gs_error *err);
+GS_MUST_USE gs_status gs_model_gives_classes(const gs_data_shape *data, const char *model,
+                                             gs_error *err);
+GS_MUST_USE gs_status gs_model_gives_numbers(const gs_data_shape *data, const char *model,
+                                             gs_error *err);
 
 #endif

@@ -45,3 +45,36 @@ gs_status gs_model_takes_floats(const gs_data_shape *data, const char *model, gs
     }
     return GS_OK;
 }
+
+gs_status gs_model_takes_tokens(const gs_data_shape *data, const char *model, gs_error *err)
+{
+    if (!data->is_tokens || data->answer_count != gs_extent_count(data->input)) {
+        return gs_fail(err, GS_EINVAL,
+                       "%s reads text and says what comes next, and the data is no text; choose "
+                       "model mlp or cnn, or data text",
+                       model);
+    }
+    return GS_OK;
+}
+
+gs_status gs_model_gives_classes(const gs_data_shape *data, const char *model, gs_error *err)
+{
+    if (data->kind != GS_ANSWER_CLASS) {
+        return gs_fail(err, GS_EINVAL,
+                       "%s tells classes apart, and the answers of the data are numbers; choose "
+                       "model linear or mlp, or other data",
+                       model);
+    }
+    return GS_OK;
+}
+
+gs_status gs_model_gives_numbers(const gs_data_shape *data, const char *model, gs_error *err)
+{
+    if (data->kind != GS_ANSWER_REAL) {
+        return gs_fail(err, GS_EINVAL,
+                       "%s fits numbers, and the answers of the data are classes; choose model "
+                       "softmax or mlp, or other data",
+                       model);
+    }
+    return GS_OK;
+}

@@ -234,7 +234,9 @@ static void backward_layer(const gs_network *network, const gs_network_pass *pas
 double gs_network_gradient(const gs_network *network, const gs_network_pass *pass, float *gradient)
 {
     places at;
-    progress done = {.reached = {false}};
+    progress done;
+    memset(done.reached, 0, network->layer_count * sizeof done.reached[0]);
+    memset(done.shared, 0, network->layer_count * sizeof done.shared[0]);
     forward(network, pass, &at);
     uint32_t last = network->layer_count - 1;
     const gs_data_shape *data = &network->data;

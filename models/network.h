@@ -35,7 +35,8 @@ gs_extent gs_network_extent(const gs_network *network, int32_t layer);
 /* For the functions of the kinds: adds a layer, of which kind, name, out, parameter_count,
  * kept_count, scratch_count, forward_flops and the kind's own fields are set, as are input, other
  * and shares where they are not the last layer, none and none. Fills the rest. Returns its number.
- * What is over a limit is remembered, and told by gs_network_end. */
+ * What is over a limit is remembered (too_large), nothing is added from then on, and gs_network_end
+ * tells. */
 int32_t gs_network_add(gs_network *network, const gs_layer *layer);
 
 /* A layer with input = the last one, other = shares = none, and that name ("dense%d": numbered by

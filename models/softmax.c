@@ -9,6 +9,7 @@ static gs_status build(const void *config, const gs_data_shape *data, gs_network
 {
     (void)config;
     GS_TRY(gs_model_takes_floats(data, "softmax", err));
+    GS_TRY(gs_model_gives_classes(data, "softmax", err));
     gs_network_begin(out, data);
     (void)gs_add_dense(out, 1, data->answer_count * data->answer_width);
     return gs_network_end(out, err);

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "models/layers/curves.h"
+
 static int64_t values_of(const gs_layer_pass *pass)
 {
     return pass->count * pass->layer->output_count;
@@ -39,9 +41,70 @@ const gs_layer_kind gs_layer_relu = {
     .backward = relu_backward,
 };
 
+static void tanh_forward(const gs_layer_pass *pass)
+{
+    int64_t count = values_of(pass);
+    for (int64_t i = 0; i < count; i++) {
+        pass->outputs[i] = gs_curve_tanh(pass->inputs[i]);
+    }
+}
+
+/* tanh' = 1 - tanh^2 */
+static void tanh_backward(const gs_layer_pass *pass)
+{
+    int64_t count = values_of(pass);
+    for (int64_t i = 0; pass->input_gradient != NULL && i < count; i++) {
+        float y = pass->outputs[i];
+        pass->input_gradient[i] = pass->output_gradient[i] * (1.0F - y * y);
+    }
+}
+
+const gs_layer_kind gs_layer_tanh = {
+    .name = "tanh",
+    .source = "Goodfellow, Bengio and Courville, Deep Learning, 2016, section 6.3.2",
+    .forward = tanh_forward,
+    .backward = tanh_backward,
+};
+
+/* sqrt(2 / pi), and the cubic term's factor */
+static const float gelu_slope = 0.797884561F;
+static const float gelu_cubic = 0.044715F;
+
+/* Keeps the tanh: it costs more than all the rest. */
+static void gelu_forward(const gs_layer_pass *pass)
+{
+    int64_t count = values_of(pass);
+    for (int64_t i = 0; i < count; i++) {
+        float x = pass->inputs[i];
+        float bent = gs_curve_tanh(gelu_slope * (x + gelu_cubic * x * x * x));
+        pass->kept[i] = bent;
+        pass->outputs[i] = 0.5F * x * (1.0F + bent);
+    }
+}
+
+static void gelu_backward(const gs_layer_pass *pass)
+{
+    int64_t count = values_of(pass);
+    for (int64_t i = 0; pass->input_gradient != NULL && i < count; i++) {
+        float x = pass->inputs[i];
+        float bent = pass->kept[i];
+        float inner = gelu_slope * (1.0F + 3.0F * gelu_cubic * x * x);
+        float slope = 0.5F * (1.0F + bent) + 0.5F * x * (1.0F - bent * bent) * inner;
+        pass->input_gradient[i] = pass->output_gradient[i] * slope;
+    }
+}
+
+const gs_layer_kind gs_layer_gelu = {
+    .name = "gelu",
+    .source = "Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv:1606.08415, section 2",
+    .forward = gelu_forward,
+    .backward = gelu_backward,
+};
+
 int32_t gs_add_activation(gs_network *network, const gs_layer_kind *kind)
 {
     gs_layer layer = gs_network_layer(network, kind, NULL);
     layer.out = gs_network_extent(network, layer.input);
+    layer.kept_count = kind == &gs_layer_gelu ? gs_extent_count(layer.out) : 0;
     return gs_network_add(network, &layer);
 }

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "models/blas.h"
+#include "models/layers/start.h"
 
 /* Positions of the whole batch, and the length of their vectors. */
 static int64_t rows_of(const gs_layer_pass *pass)
@@ -21,12 +22,13 @@ static void init(const gs_layer *layer, gs_rng_key key, float *parameters)
 {
     int64_t outputs = layer->out.width;
     int64_t weight_count = inputs_of(layer) * outputs;
-    double bound = sqrt(6.0 / (double)(inputs_of(layer) + outputs));
-    for (int64_t i = 0; i < weight_count; i++) {
-        double uniform = gs_rng_uniform(key, 0, (uint32_t)i);
-        parameters[i] = (float)(bound * (2.0 * uniform - 1.0));
+    if (layer->start_deviation > 0.0) {
+        gs_start_normal(key, layer->start_deviation, parameters, weight_count);
+    } else {
+        double bound = sqrt(6.0 / (double)(inputs_of(layer) + outputs));
+        gs_start_uniform(key, bound, parameters, weight_count);
     }
-    memset(parameters + weight_count, 0, (size_t)outputs * sizeof(float));
+    gs_start_constant(0.0F, parameters + weight_count, outputs);
 }
 
 static void forward(const gs_layer_pass *pass)
@@ -79,14 +81,21 @@ const gs_layer_kind gs_layer_dense = {
     .backward = backward,
 };
 
-int32_t gs_add_dense(gs_network *network, int64_t positions, int64_t outputs)
+int32_t gs_add_dense_normal(gs_network *network, int64_t positions, int64_t outputs,
+                            double deviation)
 {
     int64_t inputs = gs_extent_count(gs_network_extent(network, gs_network_last(network)));
     GS_ASSERT(positions > 0 && inputs % positions == 0 && outputs > 0);
     inputs /= positions;
     gs_layer layer = gs_network_layer(network, &gs_layer_dense, NULL);
     layer.out = (gs_extent){1, positions, outputs};
+    layer.start_deviation = deviation;
     layer.parameter_count = (inputs + 1) * outputs;
     layer.forward_flops = positions * (2 * inputs + 1) * outputs;
     return gs_network_add(network, &layer);
+}
+
+int32_t gs_add_dense(gs_network *network, int64_t positions, int64_t outputs)
+{
+    return gs_add_dense_normal(network, positions, outputs, 0.0);
 }

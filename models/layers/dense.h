@@ -13,4 +13,8 @@ extern const gs_layer_kind gs_layer_dense;
  * vector) and gives {1, positions, outputs}. Returns the layer's number. */
 int32_t gs_add_dense(gs_network *network, int64_t positions, int64_t outputs);
 
+/* The same, with weights that start normal around 0 with that deviation (> 0). */
+int32_t gs_add_dense_normal(gs_network *network, int64_t positions, int64_t outputs,
+                            double deviation);
+
 #endif

@@ -54,3 +54,20 @@ Test(blas, it_says_which_library_ran)
 {
     cr_expect(strstr(gs_blas_kernel(), "OpenBLAS") != NULL, "%s", gs_blas_kernel());
 }
+
+/* The middle column of [2][3] rows: strides skip what stands left and right of it. */
+Test(blas, parts_of_larger_matrices_leave_the_rest_alone)
+{
+    gs_part_product product = {.left = {LEFT + 1, 2, 2, false}, /* 2 3 | 5 6 */
+                               .right = {RIGHT, 2, 1, false},   /* 7 | 9, of rows of two */
+                               .left_stride = 3,
+                               .right_stride = 2,
+                               .out_stride = 2,
+                               .scale = 0.5F};
+    float out[4] = {-1, -2, -3, -4};
+    gs_blas_multiply_parts(&product, out);
+    expect(out, 20.5F, -2, 44.5F, -4); /* (14 + 27) / 2, (35 + 54) / 2 */
+    product.accumulate = true;
+    gs_blas_multiply_parts(&product, out);
+    expect(out, 41, -2, 89, -4);
+}

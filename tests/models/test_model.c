@@ -1,164 +1,119 @@
 /* What every model of the registry must do, whatever it computes. */
 #include <criterion/criterion.h>
 
-#include "base/rng.h"
 #include "models/model.h"
+#include "network_fixture.h"
 
-#include <math.h>
 #include <stdalign.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
-enum { INPUTS = 9, CLASSES = 4, BATCH = 7 };
+enum { BATCH = 7 };
 
-static const gs_data_shape data_shape = {
-    .input = {1, 3, 3}, .kind = GS_ANSWER_CLASS, .answer_count = 1, .answer_width = CLASSES};
+/* One data set of each kind there is; a model is tried on each one that it takes. */
+static const gs_data_shape shapes[] = {
+    {.input = {2, 7, 6}, .kind = GS_ANSWER_CLASS, .answer_count = 1, .answer_width = 4},
+    {.input = {1, 1, 9}, .kind = GS_ANSWER_REAL, .answer_count = 1, .answer_width = 1},
+    {.input = {1, 1, 6},
+     .is_tokens = true,
+     .kind = GS_ANSWER_CLASS,
+     .answer_count = 6,
+     .answer_width = 5},
+};
+static const char *const shape_names[] = {"images", "numbers", "text"};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-typedef struct specimen {
-    const gs_model *model;
-    alignas(max_align_t) unsigned char config[GS_MODEL_CONFIG_BYTES];
-    gs_network network;
-    float inputs[BATCH * INPUTS];
-    uint8_t labels[BATCH];
-    float *parameters, *gradient;
-    void *workspace;
-} specimen;
-
-/* Random inputs in -1..1 and labels; parameters away from 0, biases too, so that nothing is
- * symmetric. */
-static void setup(specimen *s, const gs_model *model, const char *key, const char *text)
+/* false: the model does not take such data. Keys and texts of the config in turn, NULL at the end.
+ */
+static bool setup(specimen *s, const gs_model *model, int shape, const char *const *settings)
 {
     memset(s, 0, sizeof *s);
-    s->model = model;
-    gs_config_defaults(model->config_table, s->config);
+    alignas(max_align_t) unsigned char config[GS_MODEL_CONFIG_BYTES];
+    gs_config_defaults(model->config_table, config);
     gs_error err;
-    if (key != NULL) {
-        cr_assert_eq(gs_config_set_text(model->config_table, s->config, key, text, &err), GS_OK,
-                     "%s", err.text);
+    for (; settings != NULL && *settings != NULL; settings += 2) {
+        cr_assert_eq(
+            gs_config_set_text(model->config_table, config, settings[0], settings[1], &err), GS_OK,
+            "%s", err.text);
     }
-    cr_assert_eq(model->build(s->config, &data_shape, &s->network, &err), GS_OK);
-    gs_rng_key random = {.seed = 20, .purpose = GS_RNG_TEST, .entity = 1};
-    for (uint32_t i = 0; i < BATCH * INPUTS; i++) {
-        s->inputs[i] = (float)(2.0 * gs_rng_uniform(random, 0, i) - 1.0);
+    gs_status status = model->build(config, &shapes[shape], &s->network, &err);
+    cr_assert(status == GS_OK || status == GS_EINVAL, "%s", err.text);
+    if (status == GS_OK) {
+        specimen_fill(s, BATCH);
     }
-    for (uint32_t i = 0; i < BATCH; i++) {
-        s->labels[i] = (uint8_t)(gs_rng_bits(random, 1, i) % CLASSES);
-    }
-    size_t count = (size_t)s->network.parameter_count;
-    s->parameters = calloc(count, sizeof(float));
-    s->gradient = calloc(count, sizeof(float));
-    s->workspace = malloc(gs_network_workspace_bytes(&s->network, BATCH));
-    cr_assert(s->parameters != NULL && s->gradient != NULL && s->workspace != NULL);
-    gs_network_init(&s->network, 31, s->parameters);
-    for (uint32_t i = 0; i < count; i++) {
-        s->parameters[i] += (float)(0.2 * gs_rng_uniform(random, 2, i) - 0.1);
-    }
+    return status == GS_OK;
 }
 
-static void teardown(specimen *s)
+/* Calls check for every model with its defaults on all the data that it takes. */
+static void each_model(void (*check)(specimen *s, const char *text))
 {
-    free(s->parameters);
-    free(s->gradient);
-    free(s->workspace);
-}
-
-static gs_network_pass pass_of(const specimen *s)
-{
-    return (gs_network_pass){.parameters = s->parameters,
-                             .batch = {.inputs = s->inputs, .labels = s->labels, .count = BATCH},
-                             .workspace = s->workspace};
-}
-
-static double loss_at(const specimen *s)
-{
-    gs_network_pass pass = pass_of(s);
-    int64_t correct = 0;
-    return gs_network_evaluate(&s->network, &pass, &correct) / BATCH;
-}
-
-/* Central differences: (L(p + h) - L(p - h)) / 2h. With h = 2^-11 the cut-off error is of order h^2
- * = 2e-7 and float outputs (6e-8 of about 1) leave noise of order 6e-8 / h = 1e-4 for a parameter,
- * against gradients of about 1e-1: relative errors per layer (in the 2-norm) are 1e-5 to 6e-4 as
- * measured, the bound of 2e-3 is far below any wrong formula. A ReLU that switches inside p +- h
- * has no slope there. It shows in the second difference: h^2 times a curvature of about 1 where
- * nothing switches, h times a jump of slope where something does. Such parameters are passed over,
- * and must be rare. */
-static void check_layer(specimen *s, const gs_layer *layer, double loss, const char *text)
-{
-    const float h = 0x1p-11F;
-    double error = 0;
-    double norm = 0;
-    int64_t kinks = 0;
-    for (int64_t i = layer->offset; i < layer->offset + layer->parameter_count; i++) {
-        float kept = s->parameters[i];
-        float above = kept + h;
-        float below = kept - h;
-        s->parameters[i] = above;
-        double loss_above = loss_at(s);
-        s->parameters[i] = below;
-        double loss_below = loss_at(s);
-        s->parameters[i] = kept;
-        if (fabs(loss_above - 2 * loss + loss_below) > 1e-6) {
-            kinks++;
-            continue;
+    for (size_t i = 0; gs_model_at(i) != NULL; i++) {
+        int taken = 0;
+        for (int shape = 0; shape < SHAPES; shape++) {
+            specimen s;
+            if (setup(&s, gs_model_at(i), shape, NULL)) {
+                char text[64];
+                snprintf(text, sizeof text, "%s on %s", gs_model_at(i)->name, shape_names[shape]);
+                check(&s, text);
+                specimen_free(&s);
+                taken++;
+            }
         }
-        double slope = (loss_above - loss_below) / ((double)above - (double)below);
-        error += pow(slope - (double)s->gradient[i], 2);
-        norm += pow(slope, 2);
+        cr_expect_gt(taken, 0, "%s takes no data", gs_model_at(i)->name);
     }
-    double relative = sqrt(error / norm);
-    cr_expect_lt(relative, 2e-3, "%s %s, layer %s: relative error %.2g", s->model->name, text,
-                 layer->name, relative);
-    cr_expect_gt(norm, 1e-4, "%s, layer %s: no gradient to check", s->model->name, layer->name);
-    cr_expect_leq(kinks * 20, layer->parameter_count, "%s %s, layer %s: %d kinks", s->model->name,
-                  text, layer->name, (int)kinks);
-}
-
-static void check_gradient(const gs_model *model, const char *key, const char *text)
-{
-    specimen s;
-    setup(&s, model, key, text);
-    gs_network_pass pass = pass_of(&s);
-    double loss = gs_network_gradient(&s.network, &pass, s.gradient);
-    cr_expect_float_eq(loss, loss_at(&s), 1e-12);
-    for (uint32_t l = 0; l < s.network.layer_count; l++) {
-        if (s.network.layers[l].parameter_count > 0) {
-            check_layer(&s, &s.network.layers[l], loss, text);
-        }
-    }
-    teardown(&s);
 }
 
 Test(model, gradients_agree_with_central_differences)
 {
-    for (size_t i = 0; gs_model_at(i) != NULL; i++) {
-        check_gradient(gs_model_at(i), NULL, "default");
+    each_model(specimen_check);
+}
+
+/* The settings that change what a model is made of. */
+Test(model, gradients_agree_with_every_setting)
+{
+    static const struct {
+        const char *model;
+        int shape;
+        const char *settings[9];
+    } cases[] = {
+        {"mlp", 0, {"hidden", "6"}},
+        {"mlp", 0, {"hidden", "11/6"}},
+        {"mlp", 0, {"hidden", "8/7/6/5"}},
+        {"mlp", 1, {"hidden", "12", "activation", "tanh"}},
+        {"mlp", 0, {"hidden", "9/12", "activation", "gelu"}},
+        {"cnn", 0, {"channels", "4", "groups", "1", "kernel", "5"}},
+        {"cnn", 0, {"channels", "6/6", "groups", "3", "kernel", "1", "pooling", "average"}},
+        {"cnn", 0, {"channels", "4/6", "groups", "2", "kernel", "1", "residual", "true"}},
+        {"gpt", 2, {"layers", "1", "heads", "1", "width", "8"}},
+        {"gpt", 2, {"layers", "3", "heads", "3", "width", "12"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        specimen s;
+        char text[64];
+        snprintf(text, sizeof text, "%s, case %d", cases[i].model, (int)i);
+        cr_assert(setup(&s, gs_model_find(cases[i].model), cases[i].shape, cases[i].settings));
+        specimen_check(&s, text);
+        specimen_free(&s);
     }
 }
 
-Test(model, gradients_agree_at_any_depth)
+static void check_tiles(specimen *s, const char *text)
 {
-    const gs_model *mlp = gs_model_find("mlp");
-    check_gradient(mlp, "hidden", "6");
-    check_gradient(mlp, "hidden", "11/6");
-    check_gradient(mlp, "hidden", "8/7/6/5");
+    int64_t next = 0;
+    for (uint32_t l = 0; l < s->network.layer_count; l++) {
+        const gs_layer *layer = &s->network.layers[l];
+        cr_expect(layer->offset == next || layer->shares >= 0, "%s, layer %s", text, layer->name);
+        cr_expect(layer->shares < 0 || layer->parameter_count == 0, "%s", text);
+        next += layer->parameter_count;
+    }
+    cr_expect_eq(next, s->network.parameter_count, "%s", text);
+    cr_expect_eq(s->network.layers[0].input_count, gs_extent_count(s->network.data.input));
+    cr_expect_eq(s->network.layers[s->network.layer_count - 1].output_count,
+                 s->network.data.answer_count * s->network.data.answer_width);
 }
 
 Test(model, layers_tile_the_parameters)
 {
-    for (size_t i = 0; gs_model_at(i) != NULL; i++) {
-        specimen s;
-        setup(&s, gs_model_at(i), NULL, NULL);
-        int64_t next = 0;
-        for (uint32_t l = 0; l < s.network.layer_count; l++) {
-            cr_expect(s.network.layers[l].offset == next || s.network.layers[l].shares >= 0);
-            next += s.network.layers[l].parameter_count;
-        }
-        cr_expect_eq(next, s.network.parameter_count);
-        cr_expect_eq(s.network.layers[0].input_count, INPUTS);
-        cr_expect_eq(s.network.layers[s.network.layer_count - 1].output_count, CLASSES);
-        teardown(&s);
-    }
+    each_model(check_tiles);
 }
 
 typedef struct witness {
@@ -170,94 +125,198 @@ typedef struct witness {
 static void see_layer(void *context, uint32_t layer_index)
 {
     witness *w = context;
+    const gs_layer *layers = w->specimen->network.layers;
     cr_assert_gt(w->next, 0);
     do {
         w->next--;
-    } while (w->next > 0 && w->specimen->network.layers[w->next].parameter_count == 0);
+    } while (w->next > 0 && layers[w->next].parameter_count == 0);
     cr_expect_eq(layer_index, w->next);
-    const gs_layer *layer = &w->specimen->network.layers[layer_index];
+    const gs_layer *layer = &layers[layer_index];
     cr_expect(memcmp(w->specimen->gradient + layer->offset, w->final + layer->offset,
                      (size_t)layer->parameter_count * sizeof(float)) == 0,
               "layer %u was called ready before it was", (unsigned)layer_index);
 }
 
+static void check_order(specimen *s, const char *text)
+{
+    float *final = specimen_gradient(s);
+    /* NaN: what is not written shows */
+    memset(s->gradient, 0xff, (size_t)s->network.parameter_count * sizeof(float));
+    witness w = {.specimen = s, .final = final, .next = s->network.layer_count};
+    gs_network_pass pass = specimen_pass(s);
+    pass.layer_ready = see_layer;
+    pass.context = &w;
+    (void)gs_network_gradient(&s->network, &pass, s->gradient);
+    cr_expect_eq(w.next, 0, "%s", text);
+    free(final);
+}
+
 Test(model, layers_become_ready_from_last_to_first_with_their_final_gradient)
 {
-    for (size_t i = 0; gs_model_at(i) != NULL; i++) {
-        specimen s;
-        setup(&s, gs_model_at(i), NULL, NULL);
-        size_t bytes = (size_t)s.network.parameter_count * sizeof(float);
-        gs_network_pass pass = pass_of(&s);
-        gs_network_gradient(&s.network, &pass, s.gradient);
-        float *final = malloc(bytes);
-        cr_assert_not_null(final);
-        memcpy(final, s.gradient, bytes);
-        memset(s.gradient, 0xff, bytes); /* NaN: what is not written shows */
-        witness w = {.specimen = &s, .final = final, .next = s.network.layer_count};
-        pass.layer_ready = see_layer;
-        pass.context = &w;
-        gs_network_gradient(&s.network, &pass, s.gradient);
-        cr_expect_eq(w.next, 0);
-        free(final);
-        teardown(&s);
+    each_model(check_order);
+}
+
+static double norm_of(const float *values, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        sum += (double)values[i] * (double)values[i];
     }
+    return sqrt(sum);
+}
+
+/* Products are added to the old value or summed first: a few roundings. */
+static void check_accumulation(specimen *s, const char *text)
+{
+    int64_t count = s->network.parameter_count;
+    float *once = specimen_gradient(s);
+    float *twice = specimen_gradient(s);
+    gs_network_pass pass = specimen_pass(s);
+    pass.accumulate = true;
+    (void)gs_network_gradient(&s->network, &pass, twice);
+    double norm = norm_of(twice, count);
+    for (int64_t k = 0; k < count; k++) {
+        twice[k] -= 2.0F * once[k];
+    }
+    cr_expect_lt(norm_of(twice, count), 1e-6 * norm, "%s", text);
+    free(once);
+    free(twice);
 }
 
 Test(model, accumulation_adds_to_what_is_there)
 {
-    for (size_t i = 0; gs_model_at(i) != NULL; i++) {
-        specimen s;
-        setup(&s, gs_model_at(i), NULL, NULL);
-        size_t count = (size_t)s.network.parameter_count;
-        float *twice = malloc(count * sizeof(float));
-        cr_assert_not_null(twice);
-        gs_network_pass pass = pass_of(&s);
-        gs_network_gradient(&s.network, &pass, s.gradient);
-        memcpy(twice, s.gradient, count * sizeof(float));
-        pass.accumulate = true;
-        gs_network_gradient(&s.network, &pass, twice);
-        /* Products are added to the old value or summed first: a few roundings of numbers below 1.
-         */
-        for (size_t k = 0; k < count; k++) {
-            cr_assert_float_eq((double)twice[k], 2.0 * (double)s.gradient[k], 1e-6);
-        }
-        free(twice);
-        teardown(&s);
+    each_model(check_accumulation);
+}
+
+/* The mean over 7 batches of one sample is the gradient of one batch of 7. */
+static void check_micro_batches(specimen *s, const char *text)
+{
+    int64_t count = s->network.parameter_count;
+    const gs_data_shape *data = &s->network.data;
+    float *whole = specimen_gradient(s);
+    gs_network_pass pass = specimen_pass(s);
+    double loss = specimen_loss(s);
+    pass.batch.count = 1;
+    for (int64_t i = 0; i < BATCH; i++) {
+        pass.accumulate = i > 0;
+        loss -= gs_network_gradient(&s->network, &pass, s->gradient) / BATCH;
+        int64_t inputs = gs_extent_count(data->input);
+        pass.batch.inputs = data->is_tokens ? NULL : pass.batch.inputs + inputs;
+        pass.batch.tokens = data->is_tokens ? pass.batch.tokens + inputs : NULL;
+        pass.batch.labels += data->answer_count;
+        pass.batch.targets += data->answer_count;
     }
+    double norm = norm_of(whole, count);
+    for (int64_t k = 0; k < count; k++) {
+        s->gradient[k] = s->gradient[k] / BATCH - whole[k];
+    }
+    double error = norm_of(s->gradient, count);
+    cr_expect_lt(error, 1e-6 * norm, "%s: %.2g", text, error / norm);
+    cr_expect_lt(fabs(loss), 1e-6, "%s", text);
+    free(whole);
+}
+
+Test(model, micro_batches_add_up_to_the_large_batch)
+{
+    each_model(check_micro_batches);
+}
+
+static void check_start(specimen *s, const char *text)
+{
+    size_t bytes = (size_t)s->network.parameter_count * sizeof(float);
+    gs_network_init(&s->network, 77, s->parameters);
+    gs_network_init(&s->network, 77, s->gradient);
+    cr_expect(memcmp(s->parameters, s->gradient, bytes) == 0, "%s", text);
+    gs_network_init(&s->network, 78, s->gradient);
+    cr_expect(memcmp(s->parameters, s->gradient, bytes) != 0, "%s", text);
 }
 
 Test(model, the_same_seed_starts_from_the_same_bytes_and_another_does_not)
 {
-    for (size_t i = 0; gs_model_at(i) != NULL; i++) {
-        specimen s;
-        setup(&s, gs_model_at(i), NULL, NULL);
-        size_t bytes = (size_t)s.network.parameter_count * sizeof(float);
-        gs_network_init(&s.network, 77, s.parameters);
-        gs_network_init(&s.network, 77, s.gradient);
-        cr_expect(memcmp(s.parameters, s.gradient, bytes) == 0, "%s", s.model->name);
-        gs_network_init(&s.network, 78, s.gradient);
-        cr_expect(memcmp(s.parameters, s.gradient, bytes) != 0, "%s", s.model->name);
-        teardown(&s);
+    each_model(check_start);
+}
+
+static void check_not_numbers(specimen *s, const char *text)
+{
+    for (uint32_t l = 0; l < s->network.layer_count; l++) {
+        if (s->network.layers[l].parameter_count > 0) {
+            int64_t place = s->network.layers[l].offset;
+            float kept = s->parameters[place];
+            s->parameters[place] = NAN;
+            gs_network_pass pass = specimen_pass(s);
+            cr_expect(!isfinite(gs_network_gradient(&s->network, &pass, s->gradient)),
+                      "%s, layer %s", text, s->network.layers[l].name);
+            s->parameters[place] = kept;
+        }
     }
 }
 
 Test(model, parameters_that_are_not_numbers_are_reported_by_the_loss)
 {
-    for (size_t i = 0; gs_model_at(i) != NULL; i++) {
-        specimen s;
-        setup(&s, gs_model_at(i), NULL, NULL);
-        for (uint32_t l = 0; l < s.network.layer_count; l++) {
-            if (s.network.layers[l].parameter_count == 0) {
-                continue;
-            }
-            int64_t place = s.network.layers[l].offset;
-            float kept = s.parameters[place];
-            s.parameters[place] = NAN;
-            gs_network_pass pass = pass_of(&s);
-            cr_expect(!isfinite(gs_network_gradient(&s.network, &pass, s.gradient)), "%s, layer %u",
-                      s.model->name, (unsigned)l);
-            s.parameters[place] = kept;
-        }
-        teardown(&s);
+    each_model(check_not_numbers);
+}
+
+static void expect_refusal(const char *model, int shape, const char *key, const char *text,
+                           const char *wanted)
+{
+    alignas(max_align_t) unsigned char config[GS_MODEL_CONFIG_BYTES];
+    static gs_network network;
+    gs_error err;
+    const gs_field_table *table = gs_model_find(model)->config_table;
+    gs_config_defaults(table, config);
+    if (key != NULL) {
+        cr_assert_eq(gs_config_set_text(table, config, key, text, &err), GS_OK, "%s", err.text);
     }
+    cr_expect_eq(gs_model_find(model)->build(config, &shapes[shape], &network, &err), GS_EINVAL);
+    cr_expect_str_eq(err.text, wanted);
+}
+
+Test(model, data_and_sizes_that_do_not_fit_are_refused_with_a_reason)
+{
+    expect_refusal("mlp", 2, NULL, NULL,
+                   "mlp takes samples of numbers, and the data is text; choose model gpt or other "
+                   "data");
+    expect_refusal("gpt", 0, NULL, NULL,
+                   "gpt reads text and says what comes next, and the data is no text; choose model "
+                   "mlp or cnn, or data text");
+    expect_refusal("softmax", 1, NULL, NULL,
+                   "softmax tells classes apart, and the answers of the data are numbers; choose "
+                   "model linear or mlp, or other data");
+    expect_refusal("linear", 0, NULL, NULL,
+                   "linear fits numbers, and the answers of the data are classes; choose model "
+                   "softmax or mlp, or other data");
+    expect_refusal("gpt", 2, "heads", "5",
+                   "gpt: 5 heads do not divide width 64; use a width that is a multiple of heads");
+    expect_refusal("cnn", 0, "kernel", "7",
+                   "cnn: kernel 7 is larger than the 7 x 6 images of stage 0; use a smaller one, "
+                   "fewer stages or larger images");
+    expect_refusal("cnn", 0, "kernel", "4",
+                   "cnn: kernel 4 is even; an odd one has a middle, so that images keep their "
+                   "size");
+    expect_refusal("cnn", 0, "groups", "3",
+                   "cnn: 3 groups do not divide the 16 channels of stage 0; use channels that are "
+                   "multiples of groups");
+    expect_refusal("cnn", 1, NULL, NULL,
+                   "cnn: kernel 3 is larger than the 1 x 9 images of stage 0; use a smaller one, "
+                   "fewer stages or larger images");
+}
+
+Test(model, one_that_is_too_large_is_refused_wherever_it_grows_too_large)
+{
+    static gs_network network;
+    gs_error err;
+    alignas(max_align_t) unsigned char config[GS_MODEL_CONFIG_BYTES];
+    const gs_model *gpt = gs_model_find("gpt");
+    gs_config_defaults(gpt->config_table, config);
+    cr_assert_eq(gs_config_set_text(gpt->config_table, config, "width", "8192", &err), GS_OK);
+    cr_assert_eq(gs_config_set_text(gpt->config_table, config, "layers", "18", &err), GS_OK);
+    cr_expect_eq(gpt->build(config, &shapes[2], &network, &err), GS_ELIMIT);
+    const gs_model *cnn = gs_model_find("cnn");
+    gs_config_defaults(cnn->config_table, config);
+    cr_assert_eq(gs_config_set_text(cnn->config_table, config, "channels", "16384", &err),
+                 GS_EINVAL); /* the bound of one stage */
+    gs_data_shape large = shapes[0];
+    large.input = (gs_extent){3, 16384, 16384};
+    cr_assert_eq(gs_config_set_text(cnn->config_table, config, "residual", "true", &err), GS_OK);
+    cr_expect_eq(cnn->build(config, &large, &network, &err), GS_ELIMIT);
 }

@@ -3,6 +3,7 @@
 #include "models/model.h"
 
 #include <math.h>
+#include <stdalign.h>
 #include <string.h>
 
 static gs_status build(const gs_int_list *hidden, int64_t inputs, int64_t classes, gs_network *out,
@@ -12,7 +13,12 @@ static gs_status build(const gs_int_list *hidden, int64_t inputs, int64_t classe
                           .kind = GS_ANSWER_CLASS,
                           .answer_count = 1,
                           .answer_width = classes};
-    return gs_model_find("mlp")->build(hidden, &data, out, err);
+    const gs_model *mlp = gs_model_find("mlp");
+    alignas(max_align_t) unsigned char config[GS_MODEL_CONFIG_BYTES];
+    gs_config_defaults(mlp->config_table, config);
+    size_t field = gs_config_find(mlp->config_table, "hidden");
+    memcpy(config + mlp->config_table->fields[field].offset, hidden, sizeof *hidden);
+    return mlp->build(config, &data, out, err);
 }
 
 Test(network, the_layer_table_counts_parameters_and_flops)

@@ -38,7 +38,7 @@ static void parse(const char *text)
 
 static const gs_int_list *hidden(void)
 {
-    return (const gs_int_list *)(const void *)config.model_config; /* all of an mlp's config */
+    return (const gs_int_list *)(const void *)config.model_config; /* first in the config of an mlp */
 }
 
 Test(task_config, defaults_are_a_perceptron_on_digits)
