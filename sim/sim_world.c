@@ -437,6 +437,10 @@ static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, doubl
     if (duration < 0) {
         duration = vector_ns(sim, entity, SGD_MOVES, sim->job.elements);
     }
+    if (self.role == GS_WORKER) {
+        gs_time_ns moved = gs_scenario_offload_ns(sim->scenario, self.index, sim->job.elements);
+        duration = gs_time_after(duration, moved);
+    }
     on_stream(sim, self, duration, GS_SPAN_KERNEL);
     gs_entity_memory_apply(&entity->memory, param, grad, rate_scale);
     if (last && self.role == GS_WORKER) {

@@ -351,6 +351,7 @@ static bool remove_overhead(gs_scenario *copy, gs_arena *arena)
     for (uint32_t i = 0; i < copy->cluster.group_count; i++) {
         groups[i].vector_bandwidth_bps = ENDLESS_BPS;
     }
+    copy->workload.offload_element_bytes = 0;
     return true;
 }
 

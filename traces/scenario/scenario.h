@@ -77,7 +77,7 @@ typedef struct gs_workload {
     int element_bytes;     /* dtype */
     const char *dtype;     /* "fp32" */
     bool checkpointing;    /* memory.checkpointing: full */
-    int64_t offload_bytes; /* memory.offload: that each update moves to the device and back; 0 */
+    int64_t offload_element_bytes; /* memory.offload: of each element, in the host; 0: none */
     gs_input_stage input;
     bool real_gradients;
     gs_task_config task;
@@ -206,8 +206,9 @@ const gs_node_group *gs_scenario_group_of(const gs_scenario *scenario, uint32_t 
  * catalogue says of its device, or what is assumed. */
 double gs_scenario_flops_per_s(const gs_scenario *scenario, const gs_node_group *group);
 
-/* What an update of this rank takes longer because its state lies in the host's memory. */
-gs_time_ns gs_scenario_offload_ns(const gs_scenario *scenario, uint32_t rank);
+/* What an update of so many elements takes longer on this rank where its state lies in the host's
+ * memory: it comes and goes back at the same time, at the rate of the device's link. */
+gs_time_ns gs_scenario_offload_ns(const gs_scenario *scenario, uint32_t rank, int64_t elements);
 
 /* Can two seeds give different runs? */
 bool gs_scenario_is_random(const gs_scenario *scenario);

@@ -50,9 +50,9 @@ double gs_scenario_flops_per_s(const gs_scenario *scenario, const gs_node_group 
     return rate > 0.0 ? rate : gs_device_rate(group->known, "fp32");
 }
 
-gs_time_ns gs_scenario_offload_ns(const gs_scenario *scenario, uint32_t rank)
+gs_time_ns gs_scenario_offload_ns(const gs_scenario *scenario, uint32_t rank, int64_t elements)
 {
-    int64_t bytes = scenario->workload.offload_bytes;
+    int64_t bytes = scenario->workload.offload_element_bytes * elements;
     const gs_device *device = gs_scenario_group_of(scenario, rank)->known;
     GS_ASSERT(bytes == 0 || (device != NULL && device->host_link_bps > 0));
     /* Both directions at once: what comes is written back while the rest still comes. */

@@ -202,6 +202,6 @@ gs_status gs_scenario_count_memory(gs_scenario_reader *reader, gs_error *err)
             }
         }
     }
-    out->workload.offload_bytes = gs_memory_of(&memory[0], out->workload.batch_per_rank).host_bytes;
+    out->workload.offload_element_bytes = gs_memory_of(&memory[0], 1).host_bytes / job.elements;
     return GS_OK;
 }
