@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "live/live_entity.h"
-#include "strategies/registry.h"
+#include "strategies/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,10 +33,6 @@ static gs_status choose(gs_live_shared *shared, gs_arena *arena, gs_error *err)
         return gs_fail(err, GS_EINVAL, "%s needs %u servers and the job offers %u",
                        choice->strategy->name, shared->layout.servers, config->job->servers);
     }
-    if (shared->layout.communicators > 0) {
-        shared->all_reduce = gs_collective_find(shared->layout.all_reduce);
-        GS_ASSERT(shared->all_reduce != NULL);
-    }
     shared->transport = gs_transport_find(config->transport);
     if (shared->transport == NULL) {
         return gs_fail(err, GS_EINVAL, "no transport %s here", config->transport);
@@ -53,7 +49,7 @@ static gs_status open_transport(gs_live_shared *shared, gs_error *err)
 {
     const gs_live_config *config = &shared->config;
     gs_transport_config transport = {.entities = shared->entity_count,
-                                     .planes = GS_PLANE_PARTS + shared->layout.communicators,
+                                     .planes = GS_PLANE_PARTS + shared->layout.communicator_count,
                                      .delay = config->delay,
                                      .delay_ns = config->delay_ns,
                                      .rendezvous = config->rendezvous,
@@ -148,11 +144,19 @@ static void tell_waits(gs_live *live)
     }
 }
 
-/* Hash of a worker's collectives. Communicators overlap, so each has an order of its own. */
-static uint64_t op_stream_hash(const gs_live *live, uint32_t rank)
+/* A worker has issued other collectives than the first member of one of its groups. Communicators
+ * overlap, so each has an order of its own. */
+static bool streams_differ(const gs_live *live, uint32_t rank, uint32_t *out_first)
 {
-    return gs_hash(0, live->entities[rank].op_streams,
-                   live->shared.layout.communicators * sizeof(uint64_t));
+    const gs_layout *layout = &live->shared.layout;
+    for (uint32_t i = 0; i < layout->communicator_count; i++) {
+        *out_first =
+            gs_group_rank(layout->communicators[i].group, live->shared.config.job->ranks, rank, 0);
+        if (live->entities[rank].op_streams[i] != live->entities[*out_first].op_streams[i]) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The run ended well: nothing may be left over, and all workers issued the same collectives. */
@@ -163,11 +167,12 @@ static void check_end(gs_live *live)
         gs_live_entity_left_over(&live->entities[i]);
     }
     for (uint32_t i = 1; i < shared->config.job->ranks; i++) {
-        if (op_stream_hash(live, i) != op_stream_hash(live, 0)) {
+        uint32_t first;
+        if (streams_differ(live, i, &first)) {
             gs_error err;
             (void)gs_fail(&err, GS_EMISMATCH,
-                          "workers 0 and %u did not issue the same collectives in the same order",
-                          i);
+                          "workers %u and %u did not issue the same collectives in the same order",
+                          first, i);
             gs_live_fail(shared, &err);
         }
     }
@@ -218,7 +223,9 @@ void gs_live_result_get(const gs_live *live, gs_live_result *out)
     const gs_live_shared *shared = &live->shared;
     *out = (gs_live_result){.status = shared->status,
                             .error = shared->error,
-                            .op_stream_hash = op_stream_hash(live, 0),
+                            .op_stream_hash =
+                                gs_hash(0, live->entities[0].op_streams,
+                                        shared->layout.communicator_count * sizeof(uint64_t)),
                             .steps = INT64_MAX,
                             .gradients = atomic_load(&shared->gradients)};
     for (uint32_t rank = 0; rank < shared->config.job->ranks; rank++) {

@@ -38,7 +38,7 @@ typedef struct gs_live_result {
     gs_status status; /* GS_OK, GS_EDEADLOCK, GS_EMISMATCH, GS_ECONTRACT, GS_EDIVERGED, GS_ENOMEM */
     gs_error error;
     uint64_t weights_hash;   /* of the models of all workers in rank order; 0 in timing-only runs */
-    uint64_t op_stream_hash; /* of one worker's collectives; equal on all, or EMISMATCH */
+    uint64_t op_stream_hash; /* of worker 0's collectives; equal in each group, or EMISMATCH */
     int64_t steps;           /* ended by every worker */
     int64_t gradients;       /* computed by all workers */
 } gs_live_result;

@@ -105,7 +105,7 @@ static bool absorb(void *host, gs_peer self, uint32_t from_channel, const gs_op_
     entity->first[from_channel] = part->next;
     bool same = gs_op_signature_equal(&part->signature, op);
     if (same && !gs_entity_memory_put(&entity->memory, into, part->payload, add)) {
-        refuse_floats(entity, "all_reduce");
+        refuse_floats(entity, gs_collective_kind_name(op->kind));
     }
     release(entity, part);
     return same;

@@ -38,7 +38,7 @@ static void post_to(gs_live_entity *entity, gs_parcel_kind kind, uint32_t to)
 static bool take_channels(gs_live_entity *entity)
 {
     const gs_live_shared *shared = entity->shared;
-    size_t communicators = shared->layout.communicators;
+    size_t communicators = shared->layout.communicator_count;
     size_t inboxes = communicators * shared->config.job->ranks;
     size_t channels = (GS_PLANE_PARTS + communicators) * shared->entity_count;
     gs_arena *arena = &entity->arena;
@@ -73,7 +73,6 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
                                .strategy_config = config->strategy->config,
                                .job = config->job,
                                .layout = &shared->layout,
-                               .all_reduce = shared->all_reduce,
                                .buckets = shared->buckets,
                                .self = self,
                                .calls = &gs_live_calls,
@@ -361,9 +360,10 @@ void gs_live_entity_left_over(gs_live_entity *entity)
         } else if (parcel->kind == GS_PARCEL_PART) {
             (void)gs_fail(
                 &err, GS_EMISMATCH,
-                "worker %d has drained and worker %d sent it a part of all_reduce %llu "
+                "worker %d has drained and worker %d sent it a part of %s %llu "
                 "(label %llu, communicator %u): ranks must issue the same requests",
-                entity->self.index, from.index, (unsigned long long)parcel->signature.sequence,
+                entity->self.index, from.index, gs_collective_kind_name(parcel->signature.kind),
+                (unsigned long long)parcel->signature.sequence,
                 (unsigned long long)parcel->signature.label, parcel->signature.communicator);
             gs_live_fail(shared, &err);
         }

@@ -14,7 +14,6 @@
 typedef struct gs_live_shared {
     gs_live_config config;
     gs_layout layout;
-    const gs_collective *all_reduce;
     const gs_bucket_plan *buckets;
     uint32_t entity_count; /* workers and the servers the strategy uses */
     const gs_transport *transport;

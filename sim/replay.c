@@ -58,10 +58,6 @@ static gs_status make(gs_replay *replay, gs_error *err)
     const gs_strategy_choice *choice = config->strategy;
     GS_TRY(choice->strategy->layout(choice->config, config->job, &replay->layout, err));
     GS_TRY(check_same_run(config, &replay->layout, err));
-    if (replay->layout.communicators > 0) {
-        replay->all_reduce = gs_collective_find(replay->layout.all_reduce);
-        GS_ASSERT(replay->all_reduce != NULL);
-    }
     return make_entities(replay, err);
 }
 
@@ -91,7 +87,7 @@ static gs_status play_arrival(gs_replay *replay, gs_replay_entity *entity,
                      : record->kind == GS_INPUT_NOTE  ? GS_REPLAY_NOTES
                                                       : GS_REPLAY_PARTS + record->communicator;
     uint32_t from = gs_recording_entity(&replay->config.recording->about, record->source);
-    if (plane >= GS_REPLAY_PARTS + replay->layout.communicators) {
+    if (plane >= GS_REPLAY_PARTS + replay->layout.communicator_count) {
         return refuse(replay, record, "the job has no such communicator");
     }
     gs_replay_parcel *first = gs_replay_peek(replay, entity, plane, from);

@@ -170,7 +170,7 @@ static bool absorb(void *host, gs_peer self, uint32_t from_channel, const gs_op_
     gs_replay_parcel *part = pull(&entity->arrived[from_channel]);
     bool same = gs_op_signature_equal(&part->signature, op);
     if (same && !gs_entity_memory_put(&entity->memory, into, part->payload, add)) {
-        refuse_floats(entity, "all_reduce");
+        refuse_floats(entity, gs_collective_kind_name(op->kind));
     }
     give_back(entity->replay, part);
     return same;
@@ -272,7 +272,7 @@ static const gs_host_calls calls = {
 static bool take_channels(gs_replay *replay, gs_replay_entity *entity)
 {
     const gs_job *job = replay->config.job;
-    size_t communicators = replay->layout.communicators;
+    size_t communicators = replay->layout.communicator_count;
     size_t channels = (GS_REPLAY_PARTS + communicators) * replay->entity_count;
     gs_arena *arena = &replay->arena;
     entity->request_capacity = replay->layout.outstanding_max[entity->self.role];
@@ -303,7 +303,6 @@ gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_error *er
                                .strategy_config = config->strategy->config,
                                .job = config->job,
                                .layout = &replay->layout,
-                               .all_reduce = replay->all_reduce,
                                .buckets = replay->buckets,
                                .self = entity->self,
                                .calls = &calls,

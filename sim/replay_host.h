@@ -51,7 +51,6 @@ typedef struct gs_replay_entity {
 struct gs_replay {
     gs_replay_config config;
     gs_layout layout;
-    const gs_collective *all_reduce;
     const gs_bucket_plan *buckets;
     gs_replay_entity *entities; /* workers, then servers */
     uint32_t entity_count;

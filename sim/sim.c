@@ -158,8 +158,6 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
         .strategy_config = sim->config.strategy->config,
         .job = &sim->job,
         .layout = &sim->layout,
-        .all_reduce =
-            sim->layout.communicators > 0 ? gs_collective_find(sim->layout.all_reduce) : NULL,
         .buckets = buckets,
         .calls = &sim->host_calls,
         .host = sim,
@@ -194,7 +192,7 @@ static gs_status make_net(gs_sim *sim, gs_error *err)
         .seed = sim->config.seed,
         .pool = &sim->pool,
         .timeline = sim->timeline,
-        .communicators = sim->layout.communicators,
+        .communicators = sim->layout.communicator_count,
     };
     return gs_sim_net_init(&sim->net, &config, &sim->arena) ? GS_OK : no_memory(sim, err);
 }
@@ -213,7 +211,7 @@ static gs_status seal_net(gs_sim *sim, gs_error *err)
 static gs_status use_curve(gs_sim *sim, gs_error *err)
 {
     sim->curve = gs_scenario_outer_link(sim->scenario)->curve;
-    size_t slots = (size_t)sim->layout.communicators * sim->job.ranks;
+    size_t slots = (size_t)sim->layout.communicator_count * sim->job.ranks;
     sim->native_slots = GS_TAKE(&sim->arena, uint32_t, slots);
     sim->native_slices = GS_TAKE(&sim->arena, gs_slice, slots);
     return sim->native_slots != NULL && sim->native_slices != NULL ? GS_OK : no_memory(sim, err);
@@ -235,8 +233,7 @@ static gs_status make(gs_sim *sim, gs_error *err)
     sim->entities = GS_TAKE(&sim->arena, gs_sim_entity, sim->entity_count);
     if (sim->entities == NULL ||
         !gs_sim_loop_init(&sim->loop, sim->config.seed, sim->config.shuffle_ties) ||
-        !gs_sim_ops_init(&sim->ops, sim->job.ranks, sim->layout.communicators, sim->layout.ordered,
-                         &sim->arena)) {
+        !gs_sim_ops_init(&sim->ops, &sim->layout, sim->job.ranks, &sim->arena)) {
         return no_memory(sim, err);
     }
     GS_TRY(make_noise(sim, err));

@@ -71,7 +71,8 @@ void gs_sim_account_op_end(gs_sim_account *account, uint32_t communicator, uint6
 
 static gs_time_ns last_start(const gs_sim_account *account, const gs_span *span)
 {
-    return span->open ? gs_sim_ops_last_start(account->ops, span->communicator, span->sequence)
+    return span->open ? gs_sim_ops_last_start(account->ops, (uint32_t)account->row.rank,
+                                              span->communicator, span->sequence)
                       : span->last_start_ns;
 }
 

@@ -19,7 +19,7 @@ gs_status gs_sim_look_init(gs_sim *sim, gs_error *err)
     uint32_t *node_of = GS_TAKE(&sim->arena, uint32_t, ranks);
     uint32_t *nic_of = GS_TAKE(&sim->arena, uint32_t, sim->entity_count);
     sim->op_begins =
-        GS_TAKE(&sim->arena, gs_sim_op_begin, (size_t)sim->layout.communicators * ranks);
+        GS_TAKE(&sim->arena, gs_sim_op_begin, (size_t)sim->layout.communicator_count * ranks);
     if (node_of == NULL || nic_of == NULL || sim->op_begins == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for a timeline of %u ranks", ranks);
     }
@@ -117,9 +117,10 @@ void gs_sim_look_op_end(gs_sim *sim, uint32_t index, const gs_op_signature *op,
         step_under_way(sim, index) < sim->timeline->first_step) {
         return;
     }
-    gs_timeline_op kept = {.name = "all_reduce",
+    gs_timeline_op kept = {.name = gs_collective_kind_name(op->kind),
                            .rank = index,
-                           .communicator = (int32_t)op->communicator,
+                           .communicator =
+                               (int32_t)gs_sim_ops_line(&sim->ops, index, op->communicator),
                            .sequence = op->sequence,
                            .label = op->label,
                            .bytes = op->elements * sim->job.element_bytes,

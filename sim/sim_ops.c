@@ -1,26 +1,51 @@
 #include "sim/sim_ops.h"
 
 #include "base/assert.h"
+#include "strategies/collective.h"
+#include "strategies/group.h"
 
 #include <string.h>
 
 static gs_sim_op_line *order_line(const gs_sim_ops *ops)
 {
-    return &ops->lines[ops->communicators];
+    return &ops->lines[ops->line_count];
 }
 
 static gs_sim_op_line *blocking_line(const gs_sim_ops *ops)
 {
-    return &ops->lines[ops->communicators + 1];
+    return &ops->lines[ops->line_count + 1];
 }
 
-bool gs_sim_ops_init(gs_sim_ops *ops, uint32_t members, uint32_t communicators, bool ordered,
-                     gs_arena *arena)
+uint32_t gs_sim_ops_line(const gs_sim_ops *ops, uint32_t member, uint32_t communicator)
 {
-    *ops = (gs_sim_ops){
-        .members = members, .communicators = communicators, .ordered = ordered, .arena = arena};
-    ops->lines = GS_TAKE(arena, gs_sim_op_line, (size_t)communicators + 2);
-    return ops->lines != NULL;
+    return ops->first_lines[communicator] +
+           gs_group_index(ops->layout->communicators[communicator].group, ops->ranks, member);
+}
+
+static gs_sim_op_line *line_of(const gs_sim_ops *ops, uint32_t member, uint32_t communicator)
+{
+    return &ops->lines[gs_sim_ops_line(ops, member, communicator)];
+}
+
+bool gs_sim_ops_init(gs_sim_ops *ops, const gs_layout *layout, uint32_t ranks, gs_arena *arena)
+{
+    *ops = (gs_sim_ops){.ranks = ranks, .layout = layout, .arena = arena};
+    for (uint32_t i = 0; i < layout->communicator_count; i++) {
+        ops->first_lines[i] = ops->line_count;
+        ops->line_count += gs_group_count(layout->communicators[i].group, ranks);
+    }
+    ops->lines = GS_TAKE(arena, gs_sim_op_line, (size_t)ops->line_count + 2);
+    if (ops->lines == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < layout->communicator_count; i++) {
+        gs_group group = layout->communicators[i].group;
+        for (uint32_t j = 0; j < gs_group_count(group, ranks); j++) {
+            ops->lines[ops->first_lines[i] + j].members = gs_group_size(group, ranks);
+        }
+    }
+    order_line(ops)->members = blocking_line(ops)->members = ranks;
+    return true;
 }
 
 static gs_sim_op *find(const gs_sim_op_line *line, uint64_t number)
@@ -62,9 +87,9 @@ static gs_sim_op *open(gs_sim_ops *ops, gs_sim_op_line *line, uint64_t number, u
     return opened;
 }
 
-static void close_ended(gs_sim_ops *ops, gs_sim_op_line *line)
+static void close_ended(gs_sim_op_line *line)
 {
-    while (line->count > 0 && find(line, line->base)->ended == ops->members) {
+    while (line->count > 0 && find(line, line->base)->ended == line->members) {
         line->base++;
         line->count--;
     }
@@ -86,55 +111,68 @@ static gs_status check_order(gs_sim_ops *ops, uint32_t member, const gs_op_signa
                        signature->communicator, op->first_member, op->signature.communicator);
     }
     op->ended++;
-    close_ended(ops, order_line(ops));
+    close_ended(order_line(ops));
     return GS_OK;
 }
 
 gs_status gs_sim_ops_issue(gs_sim_ops *ops, uint32_t member, const gs_op_signature *signature,
                            gs_error *err)
 {
-    gs_sim_op_line *line = &ops->lines[signature->communicator];
+    gs_sim_op_line *line = line_of(ops, member, signature->communicator);
     gs_sim_op *op = open(ops, line, signature->sequence, member, signature);
     if (op == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for the records of collectives");
     }
     op->issued++;
-    if (op->signature.label != signature->label || op->signature.elements != signature->elements) {
-        return gs_fail(
-            err, GS_EMISMATCH,
-            "worker %u, step %lld: all_reduce %llu of communicator %u has label %llu and "
-            "%lld elements, that of worker %u label %llu and %lld; all ranks must issue "
-            "the same collectives in the same order",
-            member, (long long)signature->step, (unsigned long long)signature->sequence,
-            signature->communicator, (unsigned long long)signature->label,
-            (long long)signature->elements, op->first_member,
-            (unsigned long long)op->signature.label, (long long)op->signature.elements);
+    if (op->signature.kind != signature->kind || op->signature.root != signature->root) {
+        return gs_fail(err, GS_EMISMATCH,
+                       "worker %u, step %lld: its collective %llu of communicator %u is a %s from "
+                       "member %u, that of worker %u a %s from member %u; all ranks must issue the "
+                       "same collectives in the same order",
+                       member, (long long)signature->step, (unsigned long long)signature->sequence,
+                       signature->communicator, gs_collective_kind_name(signature->kind),
+                       signature->root, op->first_member,
+                       gs_collective_kind_name(op->signature.kind), op->signature.root);
     }
-    return ops->ordered ? check_order(ops, member, signature, err) : GS_OK;
+    if (op->signature.label != signature->label || op->signature.elements != signature->elements) {
+        return gs_fail(err, GS_EMISMATCH,
+                       "worker %u, step %lld: %s %llu of communicator %u has label %llu and "
+                       "%lld elements, that of worker %u label %llu and %lld; all ranks must issue "
+                       "the same collectives in the same order",
+                       member, (long long)signature->step, gs_collective_kind_name(signature->kind),
+                       (unsigned long long)signature->sequence, signature->communicator,
+                       (unsigned long long)signature->label, (long long)signature->elements,
+                       op->first_member, (unsigned long long)op->signature.label,
+                       (long long)op->signature.elements);
+    }
+    return ops->layout->ordered ? check_order(ops, member, signature, err) : GS_OK;
 }
 
-bool gs_sim_ops_start(gs_sim_ops *ops, const gs_op_signature *signature, gs_time_ns at)
+bool gs_sim_ops_start(gs_sim_ops *ops, uint32_t member, const gs_op_signature *signature,
+                      gs_time_ns at)
 {
-    gs_sim_op *op = find(&ops->lines[signature->communicator], signature->sequence);
-    if (++op->started < ops->members) {
+    gs_sim_op_line *line = line_of(ops, member, signature->communicator);
+    gs_sim_op *op = find(line, signature->sequence);
+    if (++op->started < line->members) {
         return false;
     }
     op->last_start_ns = at;
     return true;
 }
 
-gs_time_ns gs_sim_ops_last_start(const gs_sim_ops *ops, uint32_t communicator, uint64_t sequence)
+gs_time_ns gs_sim_ops_last_start(const gs_sim_ops *ops, uint32_t member, uint32_t communicator,
+                                 uint64_t sequence)
 {
-    return find(&ops->lines[communicator], sequence)->last_start_ns;
+    return find(line_of(ops, member, communicator), sequence)->last_start_ns;
 }
 
-gs_time_ns gs_sim_ops_end(gs_sim_ops *ops, const gs_op_signature *signature)
+gs_time_ns gs_sim_ops_end(gs_sim_ops *ops, uint32_t member, const gs_op_signature *signature)
 {
-    gs_sim_op_line *line = &ops->lines[signature->communicator];
+    gs_sim_op_line *line = line_of(ops, member, signature->communicator);
     gs_sim_op *op = find(line, signature->sequence);
     gs_time_ns last_start_ns = op->last_start_ns;
     op->ended++;
-    close_ended(ops, line);
+    close_ended(line);
     return last_start_ns;
 }
 
@@ -152,7 +190,7 @@ gs_status gs_sim_ops_block(gs_sim_ops *ops, uint32_t member, uint64_t sequence, 
             "worker %u comes to blocking op %u of the profile where worker %u came to %u", member,
             which, op->first_member, (unsigned)op->signature.label);
     }
-    *out_last = ++op->started == ops->members;
+    *out_last = ++op->started == ops->ranks;
     op->last_start_ns = *out_last ? at : GS_TIME_NEVER;
     return GS_OK;
 }
@@ -163,6 +201,6 @@ gs_time_ns gs_sim_ops_unblock(gs_sim_ops *ops, uint64_t sequence)
     gs_sim_op *op = find(line, sequence);
     gs_time_ns last_start_ns = op->last_start_ns;
     op->ended++;
-    close_ended(ops, line);
+    close_ended(line);
     return last_start_ns;
 }

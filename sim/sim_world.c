@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/rng.h"
+#include "strategies/group.h"
 
 static gs_sim_entity *entity_of(gs_sim *sim, gs_peer peer)
 {
@@ -157,7 +158,8 @@ static void reduce_as_ring(gs_sim *sim, const gs_slice *slices)
     for (uint32_t part = 0; part < n && sim->learns; part++) {
         /* The first vertex of member `part` sends the part of that number. */
         gs_vertex vertex;
-        (void)ring->vertex(&(gs_shape){n, part, slices[0].length}, 0, &vertex);
+        (void)ring->vertex(&(gs_shape){.members = n, .self = part, .elements = slices[0].length}, 0,
+                           &vertex);
         gs_slice piece = {slices[0].vector, slices[0].offset + vertex.offset, vertex.length};
         gs_payload sum = {0};
         for (uint32_t turn = 0; turn < n; turn++) {
@@ -224,11 +226,13 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
     gs_sim *sim = host;
     gs_sim_account_op_start(&sim->accounts[self.index], op->communicator, op->sequence,
                             now_ns(sim));
-    bool all = gs_sim_ops_start(&sim->ops, op, now_ns(sim));
+    bool all = gs_sim_ops_start(&sim->ops, self.index, op, now_ns(sim));
     if (sim->timeline != NULL) {
         gs_sim_look_op_start(sim, self.index, op);
     }
-    if (sim->curve == NULL || sim->job.ranks == 1) {
+    const gs_group group = sim->layout.communicators[op->communicator].group;
+    if (sim->curve == NULL || op->kind != GS_ALL_REDUCE || sim->job.ranks == 1 ||
+        gs_group_size(group, sim->job.ranks) != sim->job.ranks) {
         return false;
     }
     sim->native_slots[op->communicator * sim->job.ranks + self.index] = slot;
@@ -242,7 +246,7 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
 static void ended(void *host, gs_peer self, const gs_op_signature *op)
 {
     gs_sim *sim = host;
-    gs_time_ns last_start = gs_sim_ops_end(&sim->ops, op);
+    gs_time_ns last_start = gs_sim_ops_end(&sim->ops, self.index, op);
     gs_sim_account_op_end(&sim->accounts[self.index], op->communicator, op->sequence, last_start,
                           now_ns(sim));
     if (sim->timeline != NULL) {
@@ -305,8 +309,8 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     }
     part->message.data = part->payload;
     uint32_t to = index_of(sim, message->to);
-    uint32_t over =
-        gs_sim_net_channel(&sim->net, index_of(sim, message->from), to, sim->layout.communicators);
+    uint32_t over = gs_sim_net_channel(&sim->net, index_of(sim, message->from), to,
+                                       sim->layout.communicator_count);
     gs_sim_net_send(&sim->net, over, data.length * sim->job.element_bytes, entity->stream_free,
                     index);
 }
@@ -352,7 +356,7 @@ void gs_sim_world_part(gs_sim *sim, uint32_t channel_index)
     sim->net.arrived++;
     gs_sim_channel *over = &sim->net.channels[channel_index];
     gs_sim_entity *entity = &sim->entities[over->to];
-    if (over->stream < sim->layout.communicators) {
+    if (over->stream < sim->layout.communicator_count) {
         if (!over->is_private && !sim->learns) {
             uint32_t index;
             (void)gs_sim_net_delivered(&sim->net, channel_index, &index);

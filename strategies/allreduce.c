@@ -75,9 +75,11 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     *out = (gs_layout){
         .state_bytes = {[GS_WORKER] = sizeof(state)},
         .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
-        .communicators = 1,
+        .communicator_count = 1,
+        .communicators[COMMUNICATOR] = {.all_reduce = chosen->algorithm == AUTO
+                                                          ? "ring"
+                                                          : algorithms[chosen->algorithm]},
         .ordered = true,
-        .all_reduce = chosen->algorithm == AUTO ? "ring" : algorithms[chosen->algorithm],
         .buckets = rule,
         .cut = GS_CUT_COMMON,
     };

@@ -1,4 +1,4 @@
-/* Collectives: one file each, as a program per member, made up as it runs.
+/* Collectives: one file for each algorithm, as a program per member, made up as it runs.
  *
  * A member's program is a sequence of vertices: send a part of the slice to a peer, or receive one
  * from a peer and add it to, or put it over, what is there. Sends do not block. Both hosts, and
@@ -10,6 +10,7 @@
 #define GS_STRATEGIES_COLLECTIVE_H
 
 #include "base/units.h"
+#include "strategies/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 typedef struct gs_shape {
     uint32_t members;
     uint32_t self;    /* 0 to members - 1 */
+    uint32_t root;    /* of a broadcast: the member whose data it is */
     int64_t elements; /* of the slice */
 } gs_shape;
 
@@ -29,14 +31,19 @@ typedef struct gs_vertex {
     int64_t length; /* may be 0: the message is sent all the same */
 } gs_vertex;
 
+/* What a kind does to the slices of the members; part m is what gs_part_of says.
+ * all-reduce: every slice becomes the sum. reduce-scatter: part m of member m's slice becomes that
+ * of the sum, the rest of it is used up. all-gather: part m of member m's goes to all others.
+ * broadcast: the root's slice goes to all others. */
 typedef struct gs_collective {
     const char *name;
     const char *summary;
     const char *source;
+    gs_collective_kind kind;
     /* Writes vertex `index` of the member's program; false: the program has ended before. */
     bool (*vertex)(const gs_shape *shape, uint64_t index, gs_vertex *out);
     /* Distinct members that this one receives from, and sends to: writes up to members - 1 of them.
-     */
+     * The same for every root. */
     uint32_t (*sources)(const gs_shape *shape, uint32_t *out);
     uint32_t (*targets)(const gs_shape *shape, uint32_t *out);
     /* Seconds on equal private links: latency_s a message, bandwidth in bytes/s, no jitter. */
@@ -46,5 +53,17 @@ typedef struct gs_collective {
 uint32_t gs_collective_count(void);
 const gs_collective *gs_collective_at(uint32_t index);
 const gs_collective *gs_collective_find(const char *name); /* NULL: no such name */
+
+/* The algorithm by which a communicator does what the kind says. */
+const gs_collective *gs_collective_for(const gs_communicator *communicator,
+                                       gs_collective_kind kind);
+
+/* "all_reduce" */
+const char *gs_collective_kind_name(gs_collective_kind kind);
+
+/* Part `part` of `parts`: the first (elements mod parts) ones hold one element more than the
+ * others. */
+void gs_part_of(int64_t elements, uint32_t parts, uint32_t part, int64_t *out_offset,
+                int64_t *out_length);
 
 #endif

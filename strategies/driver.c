@@ -291,7 +291,7 @@ static void complete(gs_driver *driver, gs_time_ns at, uint32_t slot)
     GS_ASSERT(at >= driver->now);
     driver->now = at;
     GS_ASSERT(slot < driver->request_capacity && driver->requests[slot].kind != REQUEST_FREE);
-    if (driver->requests[slot].kind == REQUEST_ALL_REDUCE) {
+    if (driver->requests[slot].kind == REQUEST_COLLECTIVE) {
         uint32_t communicator = driver->requests[slot].with.signature.communicator;
         gs_driver_line_end(driver, slot);
         end_request(driver, slot);

@@ -22,8 +22,7 @@ typedef struct gs_driver_config {
     const void *strategy_config; /* owner: caller, for the whole run */
     const gs_job *job;
     const gs_layout *layout;
-    const gs_collective *all_reduce; /* algorithm of every communicator */
-    const gs_bucket_plan *buckets;   /* of the first step; owner: the host, for the whole run */
+    const gs_bucket_plan *buckets; /* of the first step; owner: the host, for the whole run */
     gs_peer self;
     const gs_host_calls *calls;
     void *host;
@@ -53,8 +52,8 @@ void gs_driver_native_done(gs_driver *driver, gs_time_ns at, uint32_t slot);
 /* cut_step: the common step, or -1 where the strategy cuts on its own. */
 void gs_driver_quiesce(gs_driver *driver, gs_time_ns at, int64_t cut_step);
 
-/* The inbox of a communicator's member; UINT32_MAX where the algorithm has none from it. */
-uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t member);
+/* The inbox for what a rank sends on a communicator; UINT32_MAX where there is none from it. */
+uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t rank);
 
 /* Looks. */
 int64_t gs_driver_step(const gs_driver *driver); /* steps ended: applies with `last` */

@@ -2,9 +2,26 @@
  * program of the algorithm vertex by vertex. */
 #include "strategies/driver_parts.h"
 
-static gs_shape shape_of(const gs_driver *driver, int64_t elements)
+#include <string.h>
+
+static uint32_t ranks_of(const gs_driver *driver)
 {
-    return (gs_shape){driver->config.job->ranks, driver->config.self.index, elements};
+    return driver->config.job->ranks;
+}
+
+/* The worker that is member `member` of this one's group. */
+static uint32_t rank_of(const gs_driver *driver, const line *on, uint32_t member)
+{
+    return gs_group_rank(on->group, ranks_of(driver), driver->config.self.index, member);
+}
+
+static gs_shape shape_of(const gs_driver *driver, const line *on, const gs_op_signature *op)
+{
+    uint32_t ranks = ranks_of(driver);
+    return (gs_shape){.members = gs_group_size(on->group, ranks),
+                      .self = gs_group_member(on->group, ranks, driver->config.self.index),
+                      .root = op == NULL ? 0 : op->root,
+                      .elements = op == NULL ? 0 : op->elements};
 }
 
 static gs_peer worker(uint32_t index)
@@ -12,23 +29,61 @@ static gs_peer worker(uint32_t index)
     return (gs_peer){GS_WORKER, (uint16_t)index};
 }
 
-static bool open_line(gs_driver *driver, uint32_t communicator, uint32_t *scratch, gs_arena *arena)
+/* ---------------------------------------------------------------- creation */
+
+/* Ranks that any of the line's programs receives from, or sends to, each once. Returns how many. */
+static uint32_t peers_of(const gs_driver *driver, const line *on, bool sources, uint32_t *scratch,
+                         bool *seen)
+{
+    gs_shape shape = shape_of(driver, on, NULL);
+    uint32_t count = 0;
+    memset(seen, 0, shape.members * sizeof *seen);
+    for (int kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
+        const gs_collective *program = on->programs[kind];
+        uint32_t *found = scratch + count;
+        uint32_t more = 0;
+        if (program != NULL) {
+            more = sources ? program->sources(&shape, found) : program->targets(&shape, found);
+        }
+        for (uint32_t i = 0; i < more; i++) {
+            uint32_t member = found[i];
+            if (!seen[member]) {
+                seen[member] = true;
+                scratch[count++] = rank_of(driver, on, member);
+            }
+        }
+    }
+    return count;
+}
+
+static void choose_programs(line *on, const gs_communicator *communicator)
+{
+    on->group = communicator->group;
+    uint32_t kinds = communicator->kinds == 0 ? 1U << GS_ALL_REDUCE : communicator->kinds;
+    for (int kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
+        if ((kinds >> kind & 1U) != 0) {
+            on->programs[kind] = gs_collective_for(communicator, (gs_collective_kind)kind);
+        }
+    }
+}
+
+static bool open_line(gs_driver *driver, uint32_t communicator, uint32_t *scratch, bool *seen,
+                      gs_arena *arena)
 {
     const gs_driver_config *config = &driver->config;
-    gs_shape shape = shape_of(driver, 0);
     line *opened = &driver->lines[communicator];
     opened->first = opened->last = opened->waits_for = GS_NO_SLOT;
     opened->first_inbox = driver->inbox_count;
-    opened->inbox_count = config->all_reduce->sources(&shape, scratch);
+    opened->inbox_count = peers_of(driver, opened, true, scratch, seen);
     for (uint32_t i = 0; i < opened->inbox_count; i++) {
         driver->inboxes[driver->inbox_count++] = (inbox){
             .communicator = communicator,
-            .member = scratch[i],
+            .rank = scratch[i],
             .channel = config->calls->channel(config->host, communicator, worker(scratch[i]),
                                               config->self),
         };
     }
-    opened->target_count = config->all_reduce->targets(&shape, scratch);
+    opened->target_count = peers_of(driver, opened, false, scratch, seen);
     opened->targets = GS_TAKE(arena, uint32_t, opened->target_count);
     opened->channels = GS_TAKE(arena, uint32_t, opened->target_count);
     if (opened->targets == NULL || opened->channels == NULL) {
@@ -45,50 +100,58 @@ static bool open_line(gs_driver *driver, uint32_t communicator, uint32_t *scratc
 bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena)
 {
     const gs_driver_config *config = &driver->config;
-    uint32_t communicators = config->self.role == GS_WORKER ? config->layout->communicators : 0;
-    if (communicators == 0) {
+    uint32_t count = config->self.role == GS_WORKER ? config->layout->communicator_count : 0;
+    if (count == 0) {
         return true;
     }
-    gs_shape shape = shape_of(driver, 0);
+    GS_ASSERT(count <= GS_COMMUNICATORS_MAX);
     gs_arena scratch;
     gs_arena_init(&scratch);
-    uint32_t *members = GS_TAKE(&scratch, uint32_t, config->job->ranks);
-    bool ok = members != NULL;
-    if (ok) {
-        uint32_t sources = config->all_reduce->sources(&shape, members);
-        driver->lines = GS_TAKE(arena, line, communicators);
-        driver->inboxes = GS_TAKE(arena, inbox, (size_t)sources * communicators);
-        ok = driver->lines != NULL && driver->inboxes != NULL;
+    /* Programs of one line may name a member each. */
+    uint32_t *members =
+        GS_TAKE(&scratch, uint32_t, (size_t)(GS_COLLECTIVE_KIND_COUNT + 1) * ranks_of(driver));
+    bool *seen = GS_TAKE(&scratch, bool, ranks_of(driver));
+    driver->lines = GS_TAKE(arena, line, count);
+    bool ok = members != NULL && seen != NULL && driver->lines != NULL;
+    uint32_t inboxes = 0;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        GS_ASSERT(gs_group_tiles(config->layout->communicators[i].group, ranks_of(driver)));
+        choose_programs(&driver->lines[i], &config->layout->communicators[i]);
+        inboxes += peers_of(driver, &driver->lines[i], true, members, seen);
     }
-    for (uint32_t communicator = 0; ok && communicator < communicators; communicator++) {
-        ok = open_line(driver, communicator, members, arena);
+    if (ok) {
+        driver->inboxes = GS_TAKE(arena, inbox, inboxes);
+        ok = driver->inboxes != NULL;
+    }
+    for (uint32_t i = 0; ok && i < count; i++) {
+        ok = open_line(driver, i, members, seen, arena);
     }
     gs_arena_fini(&scratch);
     return ok;
 }
 
-static uint32_t inbox_of(const gs_driver *driver, const line *of, uint32_t member)
+static uint32_t inbox_of(const gs_driver *driver, const line *of, uint32_t rank)
 {
     for (uint32_t i = of->first_inbox; i < of->first_inbox + of->inbox_count; i++) {
-        if (driver->inboxes[i].member == member) {
+        if (driver->inboxes[i].rank == rank) {
             return i;
         }
     }
     return GS_NO_SLOT;
 }
 
-uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t member)
+uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t rank)
 {
-    if (communicator >= driver->config.layout->communicators) {
+    if (communicator >= driver->config.layout->communicator_count) {
         return GS_NO_SLOT;
     }
-    return inbox_of(driver, &driver->lines[communicator], member);
+    return inbox_of(driver, &driver->lines[communicator], rank);
 }
 
-static uint32_t channel_to(const line *of, uint32_t member)
+static uint32_t channel_to(const line *of, uint32_t rank)
 {
     for (uint32_t i = 0; i < of->target_count; i++) {
-        if (of->targets[i] == member) {
+        if (of->targets[i] == rank) {
             return of->channels[i];
         }
     }
@@ -107,12 +170,13 @@ static bool receive(gs_driver *driver, request *running, uint32_t inbox_index,
                               part, vertex->kind == GS_VERTEX_ADD)) {
         return true;
     }
-    gs_driver_broke(
-        driver, GS_EMISMATCH,
-        "all_reduce %llu (label %llu, communicator %u, %lld elements): worker %u sent a part "
-        "of another request; ranks must issue the same requests in the same order",
-        (unsigned long long)running->with.signature.sequence, (unsigned long long)running->cookie,
-        running->with.signature.communicator, (long long)running->slice.length, from->member);
+    gs_driver_broke(driver, GS_EMISMATCH,
+                    "%s %llu (label %llu, communicator %u, %lld elements): worker %u sent a part "
+                    "of another request; ranks must issue the same requests in the same order",
+                    gs_collective_kind_name(running->with.signature.kind),
+                    (unsigned long long)running->with.signature.sequence,
+                    (unsigned long long)running->cookie, running->with.signature.communicator,
+                    (long long)running->slice.length, from->rank);
     return false;
 }
 
@@ -132,22 +196,23 @@ static void play(gs_driver *driver, line *on)
 {
     const gs_driver_config *config = &driver->config;
     request *running = &driver->requests[on->first];
-    gs_shape shape = shape_of(driver, running->slice.length);
+    gs_shape shape = shape_of(driver, on, &running->with.signature);
+    const gs_collective *program = on->programs[running->with.signature.kind];
     gs_slice part = {.vector = running->slice.vector};
     for (;;) {
-        if (on->waits_for == GS_NO_SLOT &&
-            !config->all_reduce->vertex(&shape, on->vertex++, &on->next)) {
+        if (on->waits_for == GS_NO_SLOT && !program->vertex(&shape, on->vertex++, &on->next)) {
             end_program(driver, on);
             return;
         }
         part.offset = running->slice.offset + on->next.offset;
         part.length = on->next.length;
         if (on->next.kind == GS_VERTEX_SEND) {
-            config->calls->send_part(config->host, config->self, channel_to(on, on->next.peer),
+            config->calls->send_part(config->host, config->self,
+                                     channel_to(on, rank_of(driver, on, on->next.peer)),
                                      &running->with.signature, part);
             continue;
         }
-        on->waits_for = inbox_of(driver, on, on->next.peer);
+        on->waits_for = inbox_of(driver, on, rank_of(driver, on, on->next.peer));
         GS_ASSERT(on->waits_for != GS_NO_SLOT);
         if (driver->inboxes[on->waits_for].parts == 0 ||
             !receive(driver, running, on->waits_for, &on->next, part)) {
@@ -203,20 +268,31 @@ void gs_driver_part(gs_driver *driver, gs_time_ns at, uint32_t inbox_index)
     }
 }
 
-gs_op gs_all_reduce(gs_world *world, uint32_t communicator, gs_slice data, uint64_t label)
+/* ---------------------------------------------------------------- services */
+
+static bool check_communicator(gs_world *world, uint32_t communicator, gs_collective_kind kind)
 {
-    if (!gs_driver_enter(world, "all_reduce")) {
-        return 0;
-    }
+    const char *service = gs_collective_kind_name(kind);
     if (world->config.self.role != GS_WORKER ||
-        communicator >= world->config.layout->communicators) {
-        gs_driver_broke(world, GS_ECONTRACT, "all_reduce: no communicator %u here", communicator);
+        communicator >= world->config.layout->communicator_count) {
+        gs_driver_broke(world, GS_ECONTRACT, "%s: no communicator %u here", service, communicator);
+    } else if (world->lines[communicator].programs[kind] == NULL) {
+        gs_driver_broke(world, GS_ECONTRACT,
+                        "%s: the layout does not declare it for communicator %u", service,
+                        communicator);
+    }
+    return !world->failed;
+}
+
+static gs_op collective(gs_world *world, gs_collective_kind kind, uint32_t communicator,
+                        gs_slice data, uint32_t root, uint64_t label)
+{
+    const char *service = gs_collective_kind_name(kind);
+    if (!gs_driver_enter(world, service) || !check_communicator(world, communicator, kind) ||
+        !gs_driver_may_use(world, service, data, true)) {
         return 0;
     }
-    if (!gs_driver_may_use(world, "all_reduce", data, true)) {
-        return 0;
-    }
-    uint32_t slot = gs_driver_request_open(world, REQUEST_ALL_REDUCE, data, false);
+    uint32_t slot = gs_driver_request_open(world, REQUEST_COLLECTIVE, data, false);
     if (slot == GS_NO_SLOT) {
         return 0;
     }
@@ -228,6 +304,8 @@ gs_op gs_all_reduce(gs_world *world, uint32_t communicator, gs_slice data, uint6
         .sequence = on->issued++,
         .label = label,
         .elements = data.length,
+        .kind = kind,
+        .root = root,
         .step = world->steps_ended,
         .order = world->collectives_issued++,
     };
@@ -240,4 +318,52 @@ gs_op gs_all_reduce(gs_world *world, uint32_t communicator, gs_slice data, uint6
     world->config.calls->issued(world->config.host, world->config.self, &opened->with.signature);
     gs_driver_line_start(world, communicator);
     return opened->id;
+}
+
+gs_op gs_all_reduce(gs_world *world, uint32_t communicator, gs_slice data, uint64_t label)
+{
+    return collective(world, GS_ALL_REDUCE, communicator, data, 0, label);
+}
+
+gs_op gs_reduce_scatter(gs_world *world, uint32_t communicator, gs_slice data, uint64_t label)
+{
+    return collective(world, GS_REDUCE_SCATTER, communicator, data, 0, label);
+}
+
+gs_op gs_all_gather(gs_world *world, uint32_t communicator, gs_slice data, uint64_t label)
+{
+    return collective(world, GS_ALL_GATHER, communicator, data, 0, label);
+}
+
+gs_op gs_broadcast(gs_world *world, uint32_t communicator, gs_slice data, uint32_t root_member,
+                   uint64_t label)
+{
+    if (!world->failed && communicator < world->config.layout->communicator_count &&
+        root_member >= gs_members(world, communicator)) {
+        gs_driver_broke(world, GS_ECONTRACT, "broadcast: communicator %u has no member %u",
+                        communicator, root_member);
+        return 0;
+    }
+    return collective(world, GS_BROADCAST, communicator, data, root_member, label);
+}
+
+uint32_t gs_members(const gs_world *world, uint32_t communicator)
+{
+    GS_ASSERT(communicator < world->config.layout->communicator_count);
+    return gs_group_size(world->config.layout->communicators[communicator].group, ranks_of(world));
+}
+
+uint32_t gs_member(const gs_world *world, uint32_t communicator)
+{
+    GS_ASSERT(communicator < world->config.layout->communicator_count);
+    return gs_group_member(world->config.layout->communicators[communicator].group, ranks_of(world),
+                           world->config.self.index);
+}
+
+gs_slice gs_part(const gs_world *world, uint32_t communicator, gs_slice data, uint32_t member)
+{
+    gs_slice part = {.vector = data.vector};
+    gs_part_of(data.length, gs_members(world, communicator), member, &part.offset, &part.length);
+    part.offset += data.offset;
+    return part;
 }

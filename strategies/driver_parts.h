@@ -5,12 +5,13 @@
 
 #include "base/assert.h"
 #include "strategies/driver.h"
+#include "strategies/group.h"
 
 #define GS_NO_SLOT UINT32_MAX
 
 typedef enum request_kind {
     REQUEST_FREE,
-    REQUEST_ALL_REDUCE,
+    REQUEST_COLLECTIVE,
     REQUEST_SEND,
     REQUEST_RECV
 } request_kind;
@@ -28,13 +29,15 @@ typedef struct request {
     bool landed; /* recv: the message is in the slice, its hook comes on a later turn */
     union {
         gs_message message;        /* recv */
-        gs_op_signature signature; /* all_reduce */
+        gs_op_signature signature; /* collective */
     } with;
 } request;
 
 /* The line of requests of one communicator; the first one runs. */
 typedef struct line {
-    uint32_t first, last; /* slots, GS_NO_SLOT: empty */
+    gs_group group;
+    const gs_collective *programs[GS_COLLECTIVE_KIND_COUNT]; /* NULL: the kind is not asked for */
+    uint32_t first, last;                                    /* slots, GS_NO_SLOT: empty */
     uint64_t issued;
     bool running;       /* the first has started */
     bool native;        /* the host runs it */
@@ -42,7 +45,7 @@ typedef struct line {
     uint64_t vertex;    /* next of its program */
     gs_vertex next;     /* the vertex that waits, */
     uint32_t waits_for; /* for this inbox; GS_NO_SLOT: none waits */
-    uint32_t *targets;  /* [target_count] members, */
+    uint32_t *targets;  /* [target_count] ranks, */
     uint32_t *channels; /* and the channels to them */
     uint32_t target_count;
     uint32_t first_inbox; /* of driver->inboxes */
@@ -51,7 +54,7 @@ typedef struct line {
 
 typedef struct inbox {
     uint32_t communicator;
-    uint32_t member;
+    uint32_t rank; /* whose parts come here */
     uint32_t channel;
     uint32_t parts; /* arrived and not consumed */
 } inbox;

@@ -307,8 +307,9 @@ void gs_driver_match(gs_driver *driver, const gs_message *message)
 static gs_status describe(const request *left, gs_error *out)
 {
     switch (left->kind) {
-    case REQUEST_ALL_REDUCE:
-        return gs_fail(out, GS_EDEADLOCK, "all_reduce %llu (label %llu, communicator %u)",
+    case REQUEST_COLLECTIVE:
+        return gs_fail(out, GS_EDEADLOCK, "%s %llu (label %llu, communicator %u)",
+                       gs_collective_kind_name(left->with.signature.kind),
                        (unsigned long long)left->with.signature.sequence,
                        (unsigned long long)left->cookie, left->with.signature.communicator);
     case REQUEST_SEND:
@@ -351,10 +352,9 @@ bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
     }
     for (uint32_t i = 0; i < driver->inbox_count; i++) {
         if (driver->inboxes[i].parts > 0) {
-            (void)gs_fail(&text, GS_ECONTRACT,
-                          "%u parts of worker %u on communicator %u were never received",
-                          driver->inboxes[i].parts, driver->inboxes[i].member,
-                          driver->inboxes[i].communicator);
+            (void)gs_fail(
+                &text, GS_ECONTRACT, "%u parts of worker %u on communicator %u were never received",
+                driver->inboxes[i].parts, driver->inboxes[i].rank, driver->inboxes[i].communicator);
             put_text(out, out_bytes, &text);
             return true;
         }
@@ -362,7 +362,7 @@ bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
     for (uint32_t slot = 0; slot < driver->request_capacity; slot++) {
         const request *left = &driver->requests[slot];
         /* Receives posted for the whole run may stay, but not what has landed and was not told. */
-        if (left->kind == REQUEST_ALL_REDUCE || left->kind == REQUEST_SEND ||
+        if (left->kind == REQUEST_COLLECTIVE || left->kind == REQUEST_SEND ||
             (left->kind == REQUEST_RECV && left->landed)) {
             (void)describe(left, &text);
             put_text(out, out_bytes, &text);
@@ -389,11 +389,11 @@ bool gs_driver_waits_for(const gs_driver *driver, char *out, size_t out_bytes)
         (void)describe(oldest, &what);
     }
     gs_error on = {.text = ""};
-    if (oldest != NULL && oldest->kind == REQUEST_ALL_REDUCE) {
+    if (oldest != NULL && oldest->kind == REQUEST_COLLECTIVE) {
         const line *of = &driver->lines[oldest->with.signature.communicator];
         if (of->running && !of->native && !of->flushing && of->waits_for != GS_NO_SLOT) {
             (void)gs_fail(&on, GS_EDEADLOCK, ", which waits for worker %u",
-                          driver->inboxes[of->waits_for].member);
+                          driver->inboxes[of->waits_for].rank);
         }
     }
     gs_error text;

@@ -27,6 +27,8 @@ typedef struct gs_op_signature {
     uint64_t sequence; /* on this communicator, from 0 */
     uint64_t label;
     int64_t elements;
+    gs_collective_kind kind;
+    uint32_t root; /* of a broadcast */
     int64_t step;
     uint64_t order; /* collectives that this entity issued before, over all communicators */
 } gs_op_signature;

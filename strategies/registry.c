@@ -64,3 +64,36 @@ const gs_collective *gs_collective_find(const char *name)
     }
     return NULL;
 }
+
+const gs_collective *gs_collective_for(const gs_communicator *communicator, gs_collective_kind kind)
+{
+    static const char *const names[GS_COLLECTIVE_KIND_COUNT] = {
+        [GS_ALL_REDUCE] = "ring",
+        [GS_REDUCE_SCATTER] = "ring_reduce_scatter",
+        [GS_ALL_GATHER] = "ring_all_gather",
+        [GS_BROADCAST] = "binomial_broadcast",
+    };
+    const char *name = names[kind];
+    if (kind == GS_ALL_REDUCE && communicator->all_reduce != NULL) {
+        name = communicator->all_reduce;
+    }
+    const gs_collective *found = gs_collective_find(name);
+    GS_ASSERT(found != NULL && found->kind == kind);
+    return found;
+}
+
+const char *gs_collective_kind_name(gs_collective_kind kind)
+{
+    static const char *const names[GS_COLLECTIVE_KIND_COUNT] = {"all_reduce", "reduce_scatter",
+                                                                "all_gather", "broadcast"};
+    return names[kind];
+}
+
+void gs_part_of(int64_t elements, uint32_t parts, uint32_t part, int64_t *out_offset,
+                int64_t *out_length)
+{
+    int64_t each = elements / parts;
+    int64_t larger = elements - each * parts;
+    *out_offset = part * each + (part < larger ? part : larger);
+    *out_length = each + (part < larger ? 1 : 0);
+}

@@ -54,6 +54,7 @@ typedef struct gs_job {
     uint32_t unit_count;   /* pieces of gradient that become ready as one, in parameter order */
     const int64_t
         *unit_elements;   /* [unit_count], sum = elements; owner: the host, for the whole run */
+    uint32_t node_ranks;  /* workers on each node; 0: not the same on all */
     int64_t accumulation; /* forward and backward passes per step that the workload asks for */
     uint64_t seed;
 } gs_job;
@@ -63,6 +64,31 @@ typedef struct gs_bucket_rule {
     int64_t first_bytes; /* cap of the first bucket */
     int64_t cap_bytes;   /* cap of all others; 0: one unit a bucket */
 } gs_bucket_rule;
+
+/* Groups of a communicator: strategies/group.h. size 0: one group of all workers. */
+typedef struct gs_group {
+    uint32_t size;
+    uint32_t stride;
+} gs_group;
+
+/* What can be asked of a communicator. */
+typedef enum gs_collective_kind {
+    GS_ALL_REDUCE,
+    GS_REDUCE_SCATTER,
+    GS_ALL_GATHER,
+    GS_BROADCAST,
+    GS_COLLECTIVE_KIND_COUNT
+} gs_collective_kind;
+
+/* Workers that issue collectives together, one after the other. */
+typedef struct gs_communicator {
+    gs_group group;
+    uint32_t
+        kinds; /* sum of 1 << gs_collective_kind that will be asked of it; 0: all-reduce only */
+    const char *all_reduce; /* algorithm: a name of collectives.def; NULL: ring */
+} gs_communicator;
+
+enum { GS_COMMUNICATORS_MAX = 8 };
 
 /* Where a run may stop: at a step that all agree on, or each entity on its own. */
 typedef enum gs_cut { GS_CUT_COMMON, GS_CUT_OWN } gs_cut;
@@ -74,10 +100,10 @@ typedef struct gs_layout {
     size_t state_bytes[GS_ROLE_COUNT];
     uint32_t copies_max[GS_ROLE_COUNT];      /* outstanding sends with GS_SEND_COPY */
     uint32_t outstanding_max[GS_ROLE_COUNT]; /* outstanding requests of one entity */
-    uint32_t communicators;                  /* over all workers, numbered from 0 */
-    bool point_to_point;                     /* uses send, recv or note */
+    uint32_t communicator_count;
+    gs_communicator communicators[GS_COMMUNICATORS_MAX]; /* numbered from 0 */
+    bool point_to_point;                                 /* uses send, recv or note */
     bool ordered; /* issues collectives in one order over all communicators, as NCCL wants */
-    const char *all_reduce; /* algorithm of its communicators: a name of collectives.def */
     gs_bucket_rule buckets;
     gs_cut cut;
 } gs_layout;

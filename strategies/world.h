@@ -45,9 +45,18 @@ gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64
  * hook. */
 void gs_note(gs_world *world, gs_peer to, uint16_t tag, const int64_t meta[4]);
 
-/* The sum over the communicator, in place. Requests on one communicator run and complete in issue
- * order. The label must be equal on all members; it comes back as op_done's cookie. */
+/* Collectives of the group that this worker is in, in place; what they do to the slices:
+ * strategies/collective.h. Requests on one communicator run and complete in issue order. The label
+ * must be equal on all members; it comes back as op_done's cookie. */
 gs_op gs_all_reduce(gs_world *world, uint32_t communicator, gs_slice data, uint64_t label);
+gs_op gs_reduce_scatter(gs_world *world, uint32_t communicator, gs_slice data, uint64_t label);
+gs_op gs_all_gather(gs_world *world, uint32_t communicator, gs_slice data, uint64_t label);
+gs_op gs_broadcast(gs_world *world, uint32_t communicator, gs_slice data, uint32_t root_member,
+                   uint64_t label);
+/* How many members this worker's group has, which of them it is, and a member's part of a slice. */
+uint32_t gs_members(const gs_world *world, uint32_t communicator);
+uint32_t gs_member(const gs_world *world, uint32_t communicator);
+gs_slice gs_part(const gs_world *world, uint32_t communicator, gs_slice data, uint32_t member);
 
 /* Ask step_begin again on a later turn; not sticky, without effect when the worker is not held. */
 void gs_release(gs_world *world);

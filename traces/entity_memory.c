@@ -313,11 +313,13 @@ uint64_t gs_entity_memory_hash(const gs_entity_memory *memory, uint32_t vector, 
 bool gs_op_signature_equal(const gs_op_signature *a, const gs_op_signature *b)
 {
     return a->communicator == b->communicator && a->sequence == b->sequence &&
-           a->label == b->label && a->elements == b->elements;
+           a->label == b->label && a->elements == b->elements && a->kind == b->kind &&
+           a->root == b->root;
 }
 
 uint64_t gs_op_signature_hash(const gs_op_signature *op, uint64_t before)
 {
-    const uint64_t parts[] = {op->communicator, op->sequence, op->label, (uint64_t)op->elements};
+    const uint64_t parts[] = {op->communicator,       op->sequence,       op->label,
+                              (uint64_t)op->elements, (uint64_t)op->kind, op->root};
     return gs_hash(before, parts, sizeof parts);
 }

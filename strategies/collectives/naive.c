@@ -41,6 +41,7 @@ const gs_collective gs_collective_naive = {
     .name = "naive",
     .summary = "all to member 0, which adds and sends back: (n-1) whole messages through one link",
     .source = "textbook; the oracle for every other algorithm",
+    .kind = GS_ALL_REDUCE,
     .vertex = vertex,
     .sources = others_of,
     .targets = others_of,

@@ -89,7 +89,6 @@ static gs_driver *make(gs_arena *arena, null_host *host, bool swap_state)
                                .strategy_config = config,
                                .job = &job,
                                .layout = &layout,
-                               .all_reduce = gs_collective_find("ring"),
                                .buckets = gs_bucket_plan_make(&job, &layout.buckets, NULL, arena),
                                .self = {GS_WORKER, 3},
                                .calls = &calls,

@@ -61,9 +61,8 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     (void)settings, (void)job, (void)err;
     *out = (gs_layout){.state_bytes = {16},
                        .outstanding_max = {8},
-                       .communicators = 1,
-                       .point_to_point = true,
-                       .all_reduce = "ring"};
+                       .communicator_count = 1,
+                       .point_to_point = true};
     return GS_OK;
 }
 

@@ -305,9 +305,8 @@ static gs_status odd_layout(const void *config, const gs_job *job, gs_layout *ou
     (void)err;
     *out = (gs_layout){.state_bytes = {sizeof(odd_state)},
                        .outstanding_max = {4},
-                       .communicators = 2,
+                       .communicator_count = 2,
                        .ordered = true,
-                       .all_reduce = "ring",
                        .buckets = {1 << 20, 1 << 20},
                        .cut = GS_CUT_COMMON};
     return GS_OK;

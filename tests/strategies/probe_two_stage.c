@@ -12,8 +12,7 @@ static gs_status layout(const void *config, const gs_job *job, gs_layout *out, g
     (void)config, (void)err;
     *out = (gs_layout){.state_bytes = {sizeof(state)},
                        .outstanding_max = {2 * job->unit_count},
-                       .communicators = 2,
-                       .all_reduce = "ring"}; /* buckets: one a unit; cut: common */
+                       .communicator_count = 2}; /* buckets: one a unit; cut: common */
     return GS_OK;
 }
 static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)

@@ -64,7 +64,7 @@ HOOK(reduce_twice)
 Test(driver_turns, requests_on_one_communicator_end_in_issue_order)
 {
     host.job.ranks = 3;
-    host.layout.all_reduce = "naive";
+    host.layout.communicators[0].all_reduce = host.layout.communicators[1].all_reduce = "naive";
     host.strategy.backward_done = reduce_twice;
     probe_host_make(&host, self);
     probe_host_backward(&host);

@@ -206,13 +206,24 @@ Test(entity_memory, no_memory_is_said)
 
 Test(entity_memory, ops_are_equal_where_their_group_sees_the_same)
 {
-    const gs_op_signature op = {1, 2, 3, 4, 5, 6};
+    const gs_op_signature op = {.communicator = 1,
+                                .sequence = 2,
+                                .label = 3,
+                                .elements = 4,
+                                .kind = GS_BROADCAST,
+                                .root = 1,
+                                .step = 5,
+                                .order = 6};
     gs_op_signature other = op;
     other.step = 50;
     other.order = 60;
     cr_expect(gs_op_signature_equal(&op, &other));
     cr_expect_eq(gs_op_signature_hash(&op, 9), gs_op_signature_hash(&other, 9));
     other.label = 30;
+    cr_expect_not(gs_op_signature_equal(&op, &other));
+    cr_expect_neq(gs_op_signature_hash(&op, 9), gs_op_signature_hash(&other, 9));
+    other = op;
+    other.root = 0;
     cr_expect_not(gs_op_signature_equal(&op, &other));
     cr_expect_neq(gs_op_signature_hash(&op, 9), gs_op_signature_hash(&other, 9));
 }

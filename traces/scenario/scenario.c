@@ -88,6 +88,18 @@ gs_status gs_scenario_runnable(const gs_scenario *scenario, gs_error *err)
                : gs_fail(err, GS_EUNSUPPORTED, "%s: %s", scenario->file, scenario->unsupported);
 }
 
+/* Ranks of each node; 0: not the same on all. */
+static uint32_t equal_nodes(const gs_scenario *scenario)
+{
+    const gs_cluster *cluster = &scenario->cluster;
+    for (uint32_t i = 1; i < cluster->group_count; i++) {
+        if (cluster->groups[i].ranks != cluster->groups[0].ranks) {
+            return 0;
+        }
+    }
+    return (uint32_t)cluster->groups[0].ranks;
+}
+
 gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *out, gs_error *err)
 {
     const gs_profile *profile = scenario->workload.profile;
@@ -102,6 +114,7 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
         .element_bytes = scenario->workload.element_bytes,
         .unit_count = profile->unit_count,
         .unit_elements = elements,
+        .node_ranks = equal_nodes(scenario),
         .accumulation = scenario->workload.accumulation,
         .seed = scenario->seed,
     };

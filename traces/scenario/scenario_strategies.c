@@ -294,7 +294,10 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
             return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
                            choices[i].label, inner.text);
         }
-        choices[i].algorithm = layout.all_reduce == NULL ? "" : layout.all_reduce;
+        choices[i].algorithm =
+            layout.communicator_count == 0
+                ? ""
+                : gs_collective_for(&layout.communicators[0], GS_ALL_REDUCE)->name;
         servers = layout.servers > servers ? layout.servers : servers;
     }
     if (reader->servers.count > 0 && servers == 0) {

@@ -1,0 +1,18 @@
+/* All-gather round a ring: every part goes from member to member until all have it. */
+#include "strategies/collectives/ring_turn.h"
+
+static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
+{
+    return gs_ring_turn(shape, index, shape->members - 1, 0, shape->self, out);
+}
+
+const gs_collective gs_collective_ring_all_gather = {
+    .name = "ring_all_gather",
+    .summary = "all-gather round a ring: (n-1)/n of the bytes per rank, n-1 messages",
+    .source = "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69 (2009)",
+    .kind = GS_ALL_GATHER,
+    .vertex = vertex,
+    .sources = gs_ring_sources,
+    .targets = gs_ring_targets,
+    .closed_s = gs_ring_round_s,
+};

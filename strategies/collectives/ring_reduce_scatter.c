@@ -1,0 +1,20 @@
+/* Reduce-scatter round a ring: the first half of a ring all-reduce, begun so that member m ends
+ * with part m. */
+#include "strategies/collectives/ring_turn.h"
+
+static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
+{
+    uint32_t first = shape->self == 0 ? shape->members - 1 : shape->self - 1;
+    return gs_ring_turn(shape, index, shape->members - 1, shape->members - 1, first, out);
+}
+
+const gs_collective gs_collective_ring_reduce_scatter = {
+    .name = "ring_reduce_scatter",
+    .summary = "reduce-scatter round a ring: (n-1)/n of the bytes per rank, n-1 messages",
+    .source = "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69 (2009)",
+    .kind = GS_REDUCE_SCATTER,
+    .vertex = vertex,
+    .sources = gs_ring_sources,
+    .targets = gs_ring_targets,
+    .closed_s = gs_ring_round_s,
+};
