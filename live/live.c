@@ -235,6 +235,9 @@ void gs_live_result_get(const gs_live *live, gs_live_result *out)
         out->weights_hash =
             gs_entity_memory_hash(&worker->memory, model_of(live, rank), out->weights_hash);
     }
+    for (uint32_t i = 0; i < shared->entity_count; i++) {
+        gs_staleness_merge(&out->staleness, &live->entities[i].staleness);
+    }
 }
 
 const float *gs_live_weights(const gs_live *live, uint32_t rank, size_t *out_count)

@@ -41,6 +41,7 @@ typedef struct gs_live_result {
     uint64_t op_stream_hash; /* of worker 0's collectives; equal in each group, or EMISMATCH */
     int64_t steps;           /* ended by every worker */
     int64_t gradients;       /* computed by all workers */
+    gs_staleness staleness;  /* of all gradients applied */
 } gs_live_result;
 
 /* NULL on error: GS_ENOMEM, GS_EINVAL (layout or transport refused). Owner: caller. */

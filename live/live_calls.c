@@ -55,7 +55,7 @@ static uint64_t next_on(gs_live_entity *entity, uint32_t plane, uint32_t to)
 static void send_data(gs_live_entity *entity, gs_parcel *parcel, gs_slice data, bool keep)
 {
     gs_payload view = gs_entity_memory_view(&entity->memory, data);
-    parcel->payload = view.data != NULL ? &view : NULL;
+    parcel->payload = &view;
     gs_live_post(entity, parcel, keep);
 }
 

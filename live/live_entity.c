@@ -63,7 +63,8 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
                                       .layout = &shared->layout,
                                       .self = self,
                                       .task = config->task,
-                                      .batch_per_rank = config->batch_per_rank};
+                                      .batch_per_rank = config->batch_per_rank,
+                                      .staleness = &entity->staleness};
     if (config->task != NULL && self.role == GS_WORKER) {
         GS_TRY(gs_task_workspace_create(config->task, config->batch_per_rank, &entity->arena,
                                         &entity->workspace, err));

@@ -38,7 +38,7 @@ typedef struct gs_parcel {
     uint32_t slot;             /* the driver's */
     gs_message message;        /* MESSAGE, NOTE */
     gs_op_signature signature; /* PART */
-    const gs_payload *payload; /* PART, MESSAGE; NULL in timing-only runs */
+    const gs_payload *payload; /* PART, MESSAGE; without floats in timing-only runs */
     struct gs_parcel *next;    /* for whoever holds it */
 } gs_parcel;
 

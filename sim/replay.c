@@ -261,7 +261,7 @@ gs_status gs_replay_run(const gs_replay_config *config, gs_replay_result *out, g
             status = play(&replay, &recording->records[replay.at]);
         }
         status = status == GS_OK ? check_end(&replay) : status;
-        *out = (gs_replay_result){gs_replay_weights_hash(&replay), replay.at};
+        *out = (gs_replay_result){gs_replay_weights_hash(&replay), replay.at, replay.staleness};
         if (status != GS_OK) {
             *err = replay.error;
         }

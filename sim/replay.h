@@ -10,6 +10,7 @@
 #include "models/task.h"
 #include "traces/recording.h"
 #include "traces/scenario/scenario.h"
+#include "traces/staleness.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,8 +25,9 @@ typedef struct gs_replay_config {
 } gs_replay_config;
 
 typedef struct gs_replay_result {
-    uint64_t weights_hash; /* of the models of all workers in rank order */
-    size_t records;        /* played */
+    uint64_t weights_hash;  /* of the models of all workers in rank order */
+    size_t records;         /* played */
+    gs_staleness staleness; /* of all gradients applied */
 } gs_replay_result;
 
 /* out is written in any case. Errors: GS_EMISMATCH (another job than recorded; an input that is not

@@ -57,6 +57,7 @@ struct gs_replay {
     gs_task_workspace *workspace; /* NULL: timing only */
     gs_arena arena;
     gs_payload_pool floats;
+    gs_staleness staleness; /* of all gradients applied */
     gs_replay_parcel *free;
     size_t at; /* record that is being played */
     gs_time_ns last_ns;

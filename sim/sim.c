@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "strategies/registry.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,7 @@ static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
         .self = entity->self,
         .task = sim->task,
         .batch_per_rank = sim->scenario->workload.batch_per_rank,
+        .staleness = &sim->staleness,
     };
     return gs_entity_memory_init(&entity->memory, &memory, &sim->arena, err);
 }
@@ -441,6 +443,20 @@ static void end_of_events(gs_sim *sim)
     sim->ended = true;
 }
 
+/* What a record is told once, when the run has ended. */
+static void close_record(gs_sim *sim)
+{
+    if (sim->closed || sim->config.record == NULL) {
+        return;
+    }
+    sim->closed = true;
+    if (gs_staleness_store(&sim->staleness, gs_record_series(sim->config.record)) != GS_OK) {
+        gs_error err;
+        sim->result.status = no_memory(sim, &err);
+        sim->result.error = err;
+    }
+}
+
 bool gs_sim_run(gs_sim *sim, uint64_t events)
 {
     for (uint64_t i = 0; i < events && !sim->ended; i++) {
@@ -451,6 +467,9 @@ bool gs_sim_run(gs_sim *sim, uint64_t events)
             break;
         }
         handle(sim, &event);
+    }
+    if (sim->ended) {
+        close_record(sim);
     }
     return !sim->ended;
 }
@@ -505,6 +524,9 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
                                   sim->scenario->workload.batch_per_rank;
     out->facts.nic_bytes_sent = sim->net.nic_bytes;
     out->facts.events = sim->loop.handled;
+    out->facts.staleness_mean = gs_staleness_mean(&sim->staleness);
+    out->facts.staleness_p95 = gs_staleness_quantile(&sim->staleness, 0.95);
+    out->facts.staleness_max = sim->staleness.count > 0 ? (double)sim->staleness.max : (double)NAN;
     out->facts.target_accuracy = sim->scenario->workload.target_accuracy;
     if (sim->watch != NULL) {
         gs_gradient_watch_facts(sim->watch, &out->facts);

@@ -32,7 +32,7 @@ typedef struct gs_sim_part {
     gs_tick ready_at;    /* not sent before: its stream is busy; of a flow: when it began */
     gs_time_ns asked_ns; /* when the sender asked */
     gs_message message;  /* point to point and notes */
-    gs_payload *payload; /* NULL: timing only */
+    gs_payload *payload; /* of notes NULL, and of parts in timing-only runs */
 } gs_sim_part;
 
 typedef struct gs_sim_channel {

@@ -91,6 +91,8 @@ struct gs_sim {
     gs_team *team;                  /* NULL: timing only */
     gs_task_workspace **workspaces; /* [members of the team]; 0 is of the run's own thread */
     gs_gradient_watch *watch;       /* NULL: nobody watches */
+    gs_staleness staleness;         /* of all gradients applied */
+    bool closed;                    /* what is told once at the end has been told */
     gs_payload_pool pool;
     gs_sim_loop loop;
     gs_sim_net net;

@@ -212,9 +212,9 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     worker->since_ns = start > now ? start : now;
     worker->phase = GS_WORKER_INPUT;
     event_at(sim, index, worker->since_ns);
+    gs_entity_memory_begin(&entity->memory, plan);
     if (worker->gradient != NULL) {
         worker->gradient->plan = *plan;
-        gs_entity_memory_begin(&entity->memory, plan);
         gs_team_submit(sim->team, &worker->gradient->job);
     }
 }

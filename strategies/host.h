@@ -18,7 +18,7 @@ typedef struct gs_message {
     bool is_note;
     int64_t meta[4];
     int64_t length; /* elements */
-    void *data;     /* the host's handle of the payload; NULL in timing-only runs and for notes */
+    void *data;     /* the host's handle of the payload; NULL for notes */
 } gs_message;
 
 /* An op as its group sees it: equal on all members, or the ranks disagree. */

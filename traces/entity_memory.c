@@ -42,6 +42,7 @@ gs_payload *gs_payload_copy(gs_payload_pool *pool, const gs_payload *payload)
 {
     gs_payload *copy = take(pool, payload->count);
     if (copy != NULL) {
+        copy->version = payload->version;
         gs_kernel_copy(copy->data, payload->data, NULL, payload->count, 0.0F);
     }
     return copy;
@@ -78,7 +79,8 @@ gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory
     GS_ASSERT(vectors <= GS_VECTORS_MAX);
     *memory = (gs_entity_memory){.config = *config};
     GS_TRY(check_loss_scale(config, err));
-    bool ok = gs_vectors_init(&memory->vectors, vectors, count, config->job->elements, arena);
+    bool ok = gs_vectors_init(&memory->vectors, vectors, count, config->job->elements, arena) &&
+              gs_versions_init(&memory->versions, vectors, config->job->elements, arena);
     if (ok && state_floats > 0) {
         memory->optimizer_state = GS_TAKE(arena, float, vectors *state_floats);
         ok = memory->optimizer_state != NULL;
@@ -101,7 +103,8 @@ static float *floats_of(const gs_entity_memory *memory, gs_slice slice, size_t *
 
 gs_payload gs_entity_memory_view(const gs_entity_memory *memory, gs_slice slice)
 {
-    gs_payload view = {.next = NULL};
+    gs_payload view = {
+        .version = gs_versions_oldest(&memory->versions, slice.vector, slice.offset, slice.length)};
     view.data = floats_of(memory, slice, &view.count);
     return view;
 }
@@ -109,11 +112,7 @@ gs_payload gs_entity_memory_view(const gs_entity_memory *memory, gs_slice slice)
 bool gs_entity_memory_copy(const gs_entity_memory *memory, gs_slice slice, gs_payload_pool *pool,
                            gs_payload **out)
 {
-    *out = NULL;
     gs_payload view = gs_entity_memory_view(memory, slice);
-    if (view.data == NULL) {
-        return true;
-    }
     *out = gs_payload_copy(pool, &view);
     return *out != NULL;
 }
@@ -155,7 +154,30 @@ bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into, const gs_payl
     } else {
         gs_kernel_copy(to, payload->data, NULL, count, 0.0F);
     }
+    if (add) {
+        gs_versions_add(&memory->versions, into.vector, into.offset, into.length, payload->version);
+    } else {
+        gs_versions_put(&memory->versions, into.vector, into.offset, into.length, payload->version);
+    }
     return true;
+}
+
+/* How old dst is then. */
+static void vec_versions(gs_versions *versions, gs_vop vop, gs_slice dst, gs_slice a, double k)
+{
+    bool whole = dst.length == versions->elements && a.length == versions->elements;
+    int64_t version = gs_versions_oldest(versions, a.vector, a.offset, a.length);
+    if (vop == GS_VOP_scale) {
+        if (k >= 0.0 && k <= 0.0) {
+            gs_versions_clear(versions, dst.vector, dst.offset, dst.length);
+        }
+    } else if (vop != GS_VOP_copy) {
+        gs_versions_add(versions, dst.vector, dst.offset, dst.length, version);
+    } else if (whole) {
+        gs_versions_copy(versions, dst.vector, a.vector);
+    } else {
+        gs_versions_put(versions, dst.vector, dst.offset, dst.length, version);
+    }
 }
 
 /* Kernels take two operands where a vector operation has one beside dst; of the listed ones only
@@ -170,6 +192,7 @@ static kernel *const kernels[GS_VOP_COUNT] = {
 
 bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst, gs_slice a, double k)
 {
+    vec_versions(&memory->versions, vop, dst, vop == GS_VOP_scale ? dst : a, k);
     if (memory->vectors.data == NULL) {
         return true;
     }
@@ -218,6 +241,10 @@ void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t g
                             double rate_scale)
 {
     const gs_task *task = memory->config.task;
+    int64_t behind = gs_versions_apply(&memory->versions, param, grad);
+    if (behind >= 0 && memory->config.staleness != NULL) {
+        gs_staleness_add(memory->config.staleness, behind);
+    }
     if (task == NULL) {
         return;
     }
@@ -241,6 +268,7 @@ void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan)
     const gs_task *task = memory->config.task;
     memory->first_pass = memory->passes;
     memory->passes += plan->micro_steps;
+    gs_versions_copy(&memory->versions, GS_GRAD, plan->at);
     if (task != NULL) {
         memory->gradient_scale[GS_GRAD] = gs_optimizer_loss_scale(
             gs_task_optimizer(task), state_of(memory, GS_PARAM), memory->vectors.count);

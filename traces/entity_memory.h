@@ -23,6 +23,8 @@
 #include "strategies/host.h"
 #include "strategies/strategy.h"
 #include "strategies/world.h"
+#include "traces/staleness.h"
+#include "traces/versions.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,10 +32,12 @@
 
 /* ---------------------------------------------------------------- payloads */
 
-/* Floats on their way. Owner: the pool it was taken from, or whoever lends a view. */
+/* Floats on their way, and how old they are. Owner: the pool it was taken from, or whoever lends a
+ * view. */
 typedef struct gs_payload {
-    float *data;
-    size_t count;
+    float *data;             /* [count] */
+    size_t count;            /* 0 in timing-only runs */
+    int64_t version;         /* of what it was copied from (traces/versions.h) */
     struct gs_payload *next; /* of the pool */
     uint32_t size_class;
 } gs_payload;
@@ -59,14 +63,16 @@ typedef struct gs_entity_memory_config {
     const gs_job *job;
     const gs_layout *layout;
     gs_peer self;
-    const gs_task *task;    /* NULL: timing only */
-    int64_t batch_per_rank; /* samples of one forward and backward pass */
-    gs_number number;       /* what gradients and payloads are made of */
+    const gs_task *task;     /* NULL: timing only */
+    int64_t batch_per_rank;  /* samples of one forward and backward pass */
+    gs_number number;        /* what gradients and payloads are made of */
+    gs_staleness *staleness; /* of what is applied here; NULL: nobody counts */
 } gs_entity_memory_config;
 
 typedef struct gs_entity_memory {
     gs_entity_memory_config config;
     gs_vectors vectors;
+    gs_versions versions;
     float *optimizer_state; /* [vector][gs_task_state_floats]; NULL: none */
     int64_t passes;         /* forward and backward passes begun: where the next samples are */
     int64_t first_pass;     /* of the gradient begun last */
@@ -82,7 +88,7 @@ GS_MUST_USE gs_status gs_entity_memory_init(gs_entity_memory *memory,
                                             const gs_entity_memory_config *config, gs_arena *arena,
                                             gs_error *err);
 
-/* A private copy of a slice; *out NULL in timing-only runs. false: no memory. */
+/* A private copy of a slice, without floats in timing-only runs. false: no memory. */
 GS_MUST_USE bool gs_entity_memory_copy(const gs_entity_memory *memory, gs_slice slice,
                                        gs_payload_pool *pool, gs_payload **out);
 /* The slice itself, for who may read it in place; good while the slice is lent. Never given to a
@@ -103,7 +109,8 @@ GS_MUST_USE bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_s
  * to param, each as if it were of one worker's step. */
 void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t grad,
                             double rate_scale);
-/* A step of this worker begins: counts its passes, and fixes what its gradient is scaled by. */
+/* A step of this worker begins: counts its passes, and fixes what its gradient is scaled by and
+ * which weights it is of. */
 void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan);
 /* GRAD becomes the mean gradient, times the loss scale, at vector plan->at over the micro_steps x
  * batch_per_rank samples of the step that began last, *out_loss their mean loss (NAN in timing-only

@@ -192,6 +192,9 @@ gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts, 
         values[AT_fidelity_cosine_ratio] = facts->fidelity_cosine;
         values[AT_fidelity_error_ratio] = facts->fidelity_error;
     }
+    values[AT_staleness_mean] = facts->staleness_mean;
+    values[AT_staleness_p95] = facts->staleness_p95;
+    values[AT_staleness_max] = facts->staleness_max;
     *out_censored = put_curve(record, facts, values);
     return GS_OK;
 }

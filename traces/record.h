@@ -99,9 +99,10 @@ typedef struct gs_run_facts {
     gs_time_ns recovery_ns;   /* of it, lost to faults */
     double target_accuracy;   /* 0: none */
     int64_t fidelity_steps;   /* whose update was judged; 0: none */
-    double fidelity_cosine, fidelity_error; /* means over them */
-    int64_t nic_bytes_sent;                 /* by all NICs over the run */
-    uint64_t events;                        /* of the simulator */
+    double fidelity_cosine, fidelity_error;              /* means over them */
+    double staleness_mean, staleness_p95, staleness_max; /* updates; NAN: none was applied */
+    int64_t nic_bytes_sent;                              /* by all NICs over the run */
+    uint64_t events;                                     /* of the simulator */
 } gs_run_facts;
 
 /* Exact, interpolated as type 7 of R does: with n sorted values x[0..n-1] and h = (n - 1) p, it is

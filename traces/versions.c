@@ -43,7 +43,7 @@ static int64_t oldest_of(const gs_versions *versions, const gs_version_vector *v
     int64_t oldest = GS_NO_VERSION;
     for (uint32_t i = 0; i < vector->count; i++) {
         const gs_version_piece *piece = &pieces_read(vector)[i];
-        if (piece->from < offset + length && end_of(versions, vector, i) > offset) {
+        if (length > 0 && piece->from < offset + length && end_of(versions, vector, i) > offset) {
             oldest = older(oldest, piece->version);
         }
     }
@@ -116,8 +116,12 @@ static void merge(gs_version_vector *vector)
 static void change(gs_versions *versions, gs_version_vector *vector, int64_t offset, int64_t length,
                    int64_t version, bool keep_older)
 {
-    GS_ASSERT(length > 0 && offset >= 0 && offset + length <= versions->elements);
-    if (vector->count == 1 && pieces_read(vector)[0].version == version) {
+    GS_ASSERT(length >= 0 && offset >= 0 && offset + length <= versions->elements);
+    if (length == 0) {
+        return;
+    }
+    int64_t first = pieces_read(vector)[0].version;
+    if (vector->count == 1 && (first == version || (keep_older && first < version))) {
         return;
     }
     if (length == versions->elements && !keep_older) {
@@ -160,6 +164,13 @@ void gs_versions_add(gs_versions *versions, uint32_t vector, int64_t offset, int
     if (!into->is_weights) {
         begin_anew(into);
         change(versions, into, offset, length, version, true);
+    }
+}
+
+void gs_versions_clear(gs_versions *versions, uint32_t vector, int64_t offset, int64_t length)
+{
+    if (!versions->vectors[vector].is_weights) {
+        change(versions, &versions->vectors[vector], offset, length, GS_NO_VERSION, false);
     }
 }
 

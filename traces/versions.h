@@ -41,7 +41,9 @@ typedef struct gs_versions {
  * more of them has its oldest version throughout. */
 bool gs_versions_init(gs_versions *versions, uint32_t vectors, int64_t elements, gs_arena *arena);
 
-/* Oldest version of [offset, offset + length), GS_NO_VERSION where it holds nothing; length > 0. */
+/* Ranges are [offset, offset + length), and may be empty. */
+
+/* Oldest version of a range, GS_NO_VERSION where it holds nothing. */
 int64_t gs_versions_oldest(const gs_versions *versions, uint32_t vector, int64_t offset,
                            int64_t length);
 /* The elements become those of that version. */
@@ -50,6 +52,8 @@ void gs_versions_put(gs_versions *versions, uint32_t vector, int64_t offset, int
 /* Elements of that version are added to them. */
 void gs_versions_add(gs_versions *versions, uint32_t vector, int64_t offset, int64_t length,
                      int64_t version);
+/* They become zeros, which know of nothing; weights stay what they are. */
+void gs_versions_clear(gs_versions *versions, uint32_t vector, int64_t offset, int64_t length);
 /* The whole of `to` is taken from, or at, the whole of `from`. */
 void gs_versions_copy(gs_versions *versions, uint32_t to, uint32_t from);
 /* `grad` is applied to `param`, whose version rises by one. Returns how many updates param had that

@@ -90,6 +90,10 @@ Test(replay, a_hundred_threaded_runs_replay_to_the_same_bytes)
         cr_expect_eq(result.weights_hash, recording->about.weights_hash);
         cr_expect_eq(result.records, recording->count);
         cr_expect_neq(result.weights_hash, 0);
+        gs_live_result lived;
+        gs_live_result_get(live, &lived);
+        cr_expect_gt(lived.staleness.count, 0);
+        cr_expect_arr_eq(&result.staleness, &lived.staleness, sizeof lived.staleness);
         gs_live_destroy(live);
     }
 }

@@ -175,12 +175,12 @@ Test(entity_memory, without_a_task_nothing_is_done)
     gs_error err;
     double loss = 0.0;
     size_t count;
-    gs_payload *payload = &(gs_payload){.count = 1};
+    gs_payload *payload = NULL;
     gs_entity_memory_config config = config_of(0);
     config.task = NULL;
     make(&config);
     cr_expect(gs_entity_memory_copy(&memory, slice(GS_PARAM, 0, 5), &pool, &payload));
-    cr_expect_null(payload);
+    cr_expect_eq(payload->count, 0); /* it has a version and nothing else */
     cr_expect(gs_entity_memory_put(&memory, slice(GS_PARAM, 0, 5), payload, true));
     cr_expect(
         gs_entity_memory_vec(&memory, GS_VOP_add, slice(GS_OWN, 0, 5), slice(GS_GRAD, 1, 5), 1.0));
@@ -191,11 +191,51 @@ Test(entity_memory, without_a_task_nothing_is_done)
     cr_expect_eq(gs_entity_memory_hash(&memory, GS_PARAM, 17), 17);
 }
 
+/* A server's two updates between pull and push: of the weights, of what travels, and of the sum of
+ * two gradients, with floats and without. */
+Test(entity_memory, a_gradient_is_as_stale_as_the_weights_it_was_taken_at)
+{
+    for (int timing_only = 0; timing_only < 2; timing_only++) {
+        gs_staleness staleness = {0};
+        gs_error err;
+        double loss;
+        gs_payload *pushed, *pulled;
+        gs_slice grad = slice(GS_GRAD, 0, made.job.elements);
+        gs_slice param = slice(GS_PARAM, 0, made.job.elements);
+        gs_slice sum = slice(GS_OWN, 0, made.job.elements);
+        gs_entity_memory_config config = config_of(0);
+        config.task = timing_only == 1 ? NULL : made.task;
+        config.staleness = &staleness;
+        make(&config);
+        cr_assert_eq(take_gradient(timing_only == 1 ? NULL : workspace, plan(1), &loss, &err),
+                     GS_OK);
+        cr_assert(gs_entity_memory_copy(&memory, grad, &pool, &pushed)); /* of version 0 */
+        gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 0.0);         /* 0 behind */
+        cr_assert(gs_entity_memory_put(&memory, grad, pushed, false));
+        gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 0.0); /* 1 behind */
+        cr_assert(gs_entity_memory_copy(&memory, param, &pool, &pulled));
+        cr_expect_eq(pushed->version, 0);
+        cr_expect_eq(pulled->version, 2);
+        cr_assert_eq(take_gradient(timing_only == 1 ? NULL : workspace, plan(1), &loss, &err),
+                     GS_OK);
+        cr_assert(gs_entity_memory_vec(&memory, GS_VOP_copy, sum, grad, 0.0)); /* version 2 */
+        cr_assert(gs_entity_memory_put(&memory, sum, pushed, true));           /* and 0 */
+        gs_entity_memory_apply(&memory, GS_PARAM, GS_OWN, 0.0);                /* 2 behind */
+        gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 0.0);               /* 3 - 2 behind */
+        cr_expect_eq(staleness.counts[0], 1);
+        cr_expect_eq(staleness.counts[1], 2);
+        cr_expect_eq(staleness.counts[2], 1);
+        cr_expect_eq(staleness.count, 4);
+        gs_payload_give(&pool, pushed);
+        gs_payload_give(&pool, pulled);
+    }
+}
+
 Test(entity_memory, no_memory_is_said)
 {
     gs_entity_memory_config config = config_of(0);
     gs_error err;
-    for (int64_t fail_after = 0; fail_after < 2; fail_after++) {
+    for (int64_t fail_after = 0; fail_after < 3; fail_after++) {
         gs_arena arena;
         gs_arena_init(&arena);
         arena.fail_after = fail_after;
