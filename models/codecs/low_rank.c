@@ -1,0 +1,104 @@
+/* PowerSGD's steps on float matrices. The rows that are whole are one product; a last row that
+ * lacks elements is another, so nothing is copied or padded. */
+#include "models/codecs/pack.h"
+
+#include "base/assert.h"
+#include "models/blas.h"
+
+#include <math.h>
+
+/* So small that it changes no column but one of zeros (and what would be divided by 0). */
+#define EPSILON 1e-8
+
+static int64_t whole_rows(const gs_low_rank *shape)
+{
+    GS_ASSERT(shape->rows > 0 && shape->columns > 0 && shape->rank > 0);
+    GS_ASSERT((int64_t)shape->count <= shape->rows * shape->columns);
+    GS_ASSERT((int64_t)shape->count > (shape->rows - 1) * shape->columns);
+    return (int64_t)shape->count / shape->columns;
+}
+
+void gs_low_rank_start(const gs_low_rank *shape, gs_rng_key key, uint64_t step, float *q)
+{
+    gs_draws draws = gs_draws_of(&(gs_pack_rule){.key = key, .step = step}, 0);
+    size_t count = (size_t)(shape->columns * shape->rank);
+    for (size_t i = 0; i < count; i++) {
+        q[i] = 2.0F * gs_draw_uniform(draws, (uint32_t)i) - (1.0F - 0x1p-24F);
+    }
+}
+
+void gs_low_rank_left(const gs_low_rank *shape, const float *m, const float *q, float *p)
+{
+    int64_t whole = whole_rows(shape), rest = (int64_t)shape->count - whole * shape->columns;
+    if (whole > 0) {
+        gs_matrix left = {.elements = m, .rows = whole, .columns = shape->columns};
+        gs_matrix right = {.elements = q, .rows = shape->columns, .columns = shape->rank};
+        gs_blas_multiply(&left, &right, false, p);
+    }
+    if (rest > 0) {
+        gs_matrix left = {.elements = m + whole * shape->columns, .rows = 1, .columns = rest};
+        gs_matrix right = {.elements = q, .rows = rest, .columns = shape->rank};
+        gs_blas_multiply(&left, &right, false, p + whole * shape->rank);
+    }
+}
+
+void gs_low_rank_right(const gs_low_rank *shape, const float *m, const float *p, float *q)
+{
+    int64_t whole = whole_rows(shape), rest = (int64_t)shape->count - whole * shape->columns;
+    if (whole > 0) {
+        gs_matrix left = {
+            .elements = m, .rows = whole, .columns = shape->columns, .transposed = true};
+        gs_matrix right = {.elements = p, .rows = whole, .columns = shape->rank};
+        gs_blas_multiply(&left, &right, false, q);
+    } else {
+        memset(q, 0, (size_t)(shape->columns * shape->rank) * sizeof *q);
+    }
+    if (rest > 0) {
+        gs_matrix left = {.elements = m + whole * shape->columns, .rows = rest, .columns = 1};
+        gs_matrix right = {.elements = p + whole * shape->rank, .rows = 1, .columns = shape->rank};
+        gs_blas_multiply(&left, &right, true, q);
+    }
+}
+
+void gs_low_rank_expand(const gs_low_rank *shape, const float *p, const float *q, float *out)
+{
+    int64_t whole = whole_rows(shape), rest = (int64_t)shape->count - whole * shape->columns;
+    gs_matrix right = {
+        .elements = q, .rows = shape->columns, .columns = shape->rank, .transposed = true};
+    if (whole > 0) {
+        gs_matrix left = {.elements = p, .rows = whole, .columns = shape->rank};
+        gs_blas_multiply(&left, &right, false, out);
+    }
+    if (rest > 0) {
+        gs_matrix left = {.elements = p + whole * shape->rank, .rows = 1, .columns = shape->rank};
+        right.rows = rest;
+        gs_blas_multiply(&left, &right, false, out + whole * shape->columns);
+    }
+}
+
+static double dot(const gs_low_rank *shape, const float *p, int64_t a, int64_t b)
+{
+    double sum = 0.0;
+    for (int64_t row = 0; row < shape->rows; row++) {
+        sum += (double)p[row * shape->rank + a] * (double)p[row * shape->rank + b];
+    }
+    return sum;
+}
+
+void gs_low_rank_orthonormalise(const gs_low_rank *shape, float *p)
+{
+    for (int64_t column = 0; column < shape->rank; column++) {
+        double inverse = 1.0 / (sqrt(dot(shape, p, column, column)) + EPSILON);
+        for (int64_t row = 0; row < shape->rows; row++) {
+            float *at = &p[row * shape->rank + column];
+            *at = (float)((double)*at * inverse);
+        }
+        for (int64_t other = column + 1; other < shape->rank; other++) {
+            double part = dot(shape, p, column, other);
+            for (int64_t row = 0; row < shape->rows; row++) {
+                float *at = &p[row * shape->rank];
+                at[other] = (float)((double)at[other] - part * (double)at[column]);
+            }
+        }
+    }
+}
