@@ -145,10 +145,13 @@ void small_job_fini(small_job *job)
     gs_arena_fini(&job->arena);
 }
 
-void small_job_use(small_job *job, const gs_strategy *strategy)
+void small_job_use(small_job *job, const gs_strategy *strategy, const char *text)
 {
     job->choice =
         (gs_strategy_choice){.strategy = strategy, .label = strategy->name, .params_json = "{}"};
+    if (strategy->config != NULL) {
+        set_parameters(job, text == NULL ? "" : text);
+    }
 }
 
 gs_sim_result small_job_run(const gs_sim_config *config)

@@ -37,8 +37,8 @@ typedef struct small_job {
 void small_job_init(small_job *job, const small_job_config *config, const char *strategy_text);
 void small_job_fini(small_job *job);
 
-/* Another strategy, without parameters. */
-void small_job_use(small_job *job, const gs_strategy *strategy);
+/* Another strategy, with parameters likewise. */
+void small_job_use(small_job *job, const gs_strategy *strategy, const char *strategy_text);
 
 /* Runs to the end. record may be NULL. */
 gs_sim_result small_job_run(const gs_sim_config *config);

@@ -40,7 +40,7 @@ TestSuite(hosts, .init = setup, .fini = teardown, .timeout = 120);
 static gs_sim *simulate(const gs_strategy *strategy, uint64_t order, bool swap, gs_sim_result *out)
 {
     if (strategy != made.choice.strategy) {
-        small_job_use(&made, strategy);
+        small_job_use(&made, strategy, NULL);
     }
     gs_sim_config config = {.scenario = &made.scenario,
                             .strategy = &made.choice,

@@ -23,7 +23,7 @@ static gs_sim_result run(const gs_strategy *strategy, uint32_t threads)
     small_job_init(&job, &config, NULL);
     job.scenario.noise.compute = (gs_noise_law){.law = GS_LAW_LOGNORMAL, .cv = 0.3};
     if (strategy != NULL) {
-        small_job_use(&job, strategy);
+        small_job_use(&job, strategy, NULL);
     }
     gs_record *record = gs_record_create(RANKS, false);
     gs_sim_result result = small_job_run(&(gs_sim_config){.scenario = &job.scenario,

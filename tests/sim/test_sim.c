@@ -375,7 +375,7 @@ static gs_sim_result run_odd(void (*at_the_end)(gs_world *, void *, const gs_eve
     config.steps = 5;
     small_job job;
     small_job_init(&job, &config, NULL);
-    small_job_use(&job, &odd);
+    small_job_use(&job, &odd, NULL);
     gs_sim_result result = run_with(&job, (gs_sim_config){.seed = 1});
     small_job_fini(&job);
     return result;
@@ -452,7 +452,7 @@ Test(sim, what_is_on_its_way_when_all_have_drained_is_lost_and_said)
     small_job_config config = small_job_default();
     small_job job;
     small_job_init(&job, &config, NULL);
-    small_job_use(&job, &lossy);
+    small_job_use(&job, &lossy, NULL);
     gs_sim_result result = run_with(&job, (gs_sim_config){.seed = 1});
     cr_assert_eq(result.status, GS_ECONTRACT);
     cr_assert_str_eq(result.error.text,

@@ -69,7 +69,7 @@ Test(sim_gradients, an_asynchronous_server_is_judged_without_its_help)
     small_job_config config = learning(4);
     config.servers = 1;
     small_job_init(&job, &config, NULL);
-    small_job_use(&job, &probe_asp);
+    small_job_use(&job, &probe_asp, NULL);
     gs_sim_result result = run((gs_sim_config){.record = record});
     cr_assert_gt(result.facts.fidelity_steps, 0);
     cr_assert(isfinite(result.facts.fidelity_cosine));

@@ -76,7 +76,7 @@ Test(sim_threads, change_no_bit_of_any_strategy)
         learn(6, 10);
         job.scenario.noise.compute = (gs_noise_law){.law = GS_LAW_LOGNORMAL, .cv = 0.3};
         if (strategies[i] != NULL) {
-            small_job_use(&job, strategies[i]);
+            small_job_use(&job, strategies[i], NULL);
         }
         for (int late = 0; late < 2; late++) {
             gs_sim_result one = result_of(1, late == 1);
@@ -221,7 +221,7 @@ Test(sim_threads, an_asynchronous_run_of_32_ranks_is_a_loop_over_an_event_list)
     config.forward_ns = asp_pass_ns;
     config.steps = ASP_STEPS;
     small_job_init(&job, &config, NULL);
-    small_job_use(&job, &probe_asp);
+    small_job_use(&job, &probe_asp, NULL);
     job.scenario.noise.compute = (gs_noise_law){.law = GS_LAW_PARETO, .cv = 0.5};
     alone reference = {0};
     make_alone(&reference);

@@ -416,7 +416,7 @@ Test(timeline, messages_from_one_to_another_nest_too)
     small_job_config config = uneven();
     config.servers = 1;
     small_job_init(&job, &config, NULL);
-    small_job_use(&job, &probe_asp);
+    small_job_use(&job, &probe_asp, NULL);
     timeline = gs_timeline_create(0, STEPS - 1);
     record = gs_record_create(RANKS, true);
     gs_sim_result result = small_job_run(&(gs_sim_config){.scenario = &job.scenario,

@@ -1,0 +1,189 @@
+/* Synchronous SGD whose all-reduce has two levels: reduce-scatter inside each node, all-reduce of
+ * the parts between nodes, all-gather inside. Links between nodes carry 1 / ranks per node of what
+ * a flat ring sends over them. */
+#include "strategies/bucket.h"
+#include "strategies/world.h"
+
+typedef struct config {
+    int64_t bucket_bytes;
+    int64_t first_bucket_bytes;
+} config;
+
+typedef struct state {
+    uint32_t pending; /* buckets of this step that are not reduced yet */
+    bool backward;    /* the gradient is being computed */
+    bool quiescing;
+} state;
+
+/* A communicator for each stage: the second of a bucket must not race with the first of the next.
+ */
+enum { SCATTER, ACROSS, GATHER, STAGES };
+
+static const gs_field fields[] = {
+    {.name = "bucket",
+     .kind = GS_FIELD_BYTES,
+     GS_FIELD_AT(config, bucket_bytes),
+     .default_text = "25MiB",
+     .minimum = 1,
+     .maximum = 0x1p40,
+     .help = "a bucket closes once it holds this much gradient"},
+    {.name = "first_bucket",
+     .kind = GS_FIELD_BYTES,
+     GS_FIELD_AT(config, first_bucket_bytes),
+     .default_text = "1MiB",
+     .minimum = 1,
+     .maximum = 0x1p40,
+     .help = "the same for the first bucket, small so that communication starts early"},
+};
+
+static const gs_field_table table = {
+    .name = "hierarchical",
+    .struct_bytes = sizeof(config),
+    .fields = fields,
+    .field_count = sizeof fields / sizeof *fields,
+};
+
+static gs_status layout(const void *settings, const gs_job *job, gs_layout *out, gs_error *err)
+{
+    const config *chosen = settings;
+    if (job->node_ranks == 0) {
+        return gs_fail(err, GS_EINVAL,
+                       "hierarchical needs nodes with equal numbers of ranks, and these differ; "
+                       "use allreduce");
+    }
+    gs_group inside = {job->node_ranks, 1};
+    gs_group across = {job->ranks / job->node_ranks, job->node_ranks};
+    gs_bucket_rule rule = {chosen->first_bucket_bytes, chosen->bucket_bytes};
+    *out = (gs_layout){
+        .state_bytes = {[GS_WORKER] = sizeof(state)},
+        .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
+        .communicator_count = STAGES,
+        .communicators = {[SCATTER] = {.group = inside, .kinds = 1U << GS_REDUCE_SCATTER},
+                          [ACROSS] = {.group = across},
+                          [GATHER] = {.group = inside, .kinds = 1U << GS_ALL_GATHER}},
+        .buckets = rule,
+        .cut = GS_CUT_COMMON,
+    };
+    return GS_OK;
+}
+
+/* As many bytes as a flat ring, 2 (n - 1) / n; what differs is which links they pass. */
+static int64_t wire_bytes(const void *settings, const gs_job *job)
+{
+    (void)settings;
+    int64_t bytes = job->elements * job->element_bytes;
+    return 2 * bytes - (2 * bytes + job->ranks - 1) / job->ranks;
+}
+
+static void init(gs_world *world, void *memory)
+{
+    (void)world;
+    (void)memory;
+}
+
+static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    (void)event;
+    if (self->pending > 0) {
+        return (gs_plan){.go = false};
+    }
+    self->pending = gs_bucket_count(world);
+    self->backward = true;
+    return (gs_plan){
+        .go = true, .at = GS_PARAM, .micro_steps = (uint32_t)gs_world_job(world)->accumulation};
+}
+
+static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
+{
+    (void)memory;
+    gs_vec(world, GS_VOP_scale, event->slice, event->slice, 1.0 / gs_world_job(world)->ranks);
+    (void)gs_reduce_scatter(world, SCATTER, event->slice, STAGES * event->bucket + SCATTER);
+}
+
+static void finish_step(gs_world *world, state *self)
+{
+    if (self->backward || self->pending > 0) {
+        return;
+    }
+    gs_apply(world, GS_PARAM, GS_GRAD, 1.0, true);
+    if (self->quiescing) {
+        gs_drained(world);
+    } else {
+        gs_release(world);
+    }
+}
+
+static void backward_done(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    (void)event;
+    self->backward = false;
+    finish_step(world, self);
+}
+
+static void op_done(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    uint32_t bucket = (uint32_t)(event->cookie / STAGES);
+    gs_slice slice = gs_bucket_slice(world, bucket);
+    switch (event->cookie % STAGES) {
+    case SCATTER:
+        (void)gs_all_reduce(world, ACROSS,
+                            gs_part(world, SCATTER, slice, gs_member(world, SCATTER)),
+                            STAGES * bucket + ACROSS);
+        break;
+    case ACROSS:
+        (void)gs_all_gather(world, GATHER, slice, STAGES * bucket + GATHER);
+        break;
+    default:
+        self->pending--;
+        finish_step(world, self);
+    }
+}
+
+static void quiesce(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    (void)event;
+    self->quiescing = true;
+    if (!self->backward && self->pending == 0) {
+        gs_drained(world);
+    }
+}
+
+/* Between steps there is nothing to keep: the weights are all of it. */
+static size_t export_state(const void *memory, void *out, size_t out_bytes)
+{
+    (void)memory;
+    (void)out;
+    (void)out_bytes;
+    return 0;
+}
+
+static void import_state(gs_world *world, void *memory, const void *in, size_t in_bytes)
+{
+    (void)in;
+    (void)in_bytes;
+    init(world, memory);
+}
+
+const gs_strategy gs_strategy_hierarchical = {
+    .struct_bytes = sizeof(gs_strategy),
+    .name = "hierarchical",
+    .summary = "synchronous SGD: two-level all-reduce, reduce-scatter and all-gather inside nodes, "
+               "all-reduce between them",
+    .source = "Jia et al., Highly Scalable Deep Learning Training System with Mixed-Precision, "
+              "2018 (arXiv 1807.11205), section 4.2",
+    .config = &table,
+    .layout = layout,
+    .wire_bytes = wire_bytes,
+    .init = init,
+    .step_begin = step_begin,
+    .bucket_ready = bucket_ready,
+    .backward_done = backward_done,
+    .op_done = op_done,
+    .quiesce = quiesce,
+    .export_state = export_state,
+    .import_state = import_state,
+};
