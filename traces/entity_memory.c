@@ -241,7 +241,8 @@ void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t g
                             double rate_scale)
 {
     const gs_task *task = memory->config.task;
-    int64_t behind = gs_versions_apply(&memory->versions, param, grad);
+    int64_t behind =
+        gs_versions_apply(&memory->versions, param, grad, 0, memory->versions.elements);
     if (behind >= 0 && memory->config.staleness != NULL) {
         gs_staleness_add(memory->config.staleness, behind);
     }

@@ -20,6 +20,7 @@
 typedef struct gs_version_piece {
     int64_t from; /* element */
     int64_t version;
+    bool is_spent; /* was applied: what is added next begins anew */
 } gs_version_piece;
 
 typedef struct gs_version_vector {
@@ -27,7 +28,6 @@ typedef struct gs_version_vector {
     gs_version_piece *pieces; /* [count], ascending from 0; NULL: first */
     uint32_t count, capacity;
     bool is_weights; /* has been updated: adding to it changes no version */
-    bool is_spent;   /* was applied: what is added next begins anew */
 } gs_version_vector;
 
 typedef struct gs_versions {
@@ -56,8 +56,10 @@ void gs_versions_add(gs_versions *versions, uint32_t vector, int64_t offset, int
 void gs_versions_clear(gs_versions *versions, uint32_t vector, int64_t offset, int64_t length);
 /* The whole of `to` is taken from, or at, the whole of `from`. */
 void gs_versions_copy(gs_versions *versions, uint32_t to, uint32_t from);
-/* `grad` is applied to `param`, whose version rises by one. Returns how many updates param had that
- * the gradient did not know of, the most over the elements; -1: the gradient holds nothing. */
-int64_t gs_versions_apply(gs_versions *versions, uint32_t param, uint32_t grad);
+/* A range of `grad` is applied to that of `param`, whose version rises by one. Returns how many
+ * updates param had that the gradient did not know of, the most over the elements; -1: the gradient
+ * holds nothing. */
+int64_t gs_versions_apply(gs_versions *versions, uint32_t param, uint32_t grad, int64_t offset,
+                          int64_t length);
 
 #endif

@@ -25,15 +25,20 @@ static int64_t oldest(uint32_t vector)
     return gs_versions_oldest(&versions, vector, 0, ELEMENTS);
 }
 
+static int64_t apply_whole(uint32_t param, uint32_t grad)
+{
+    return gs_versions_apply(&versions, param, grad, 0, ELEMENTS);
+}
+
 Test(versions, a_gradient_is_as_stale_as_updates_came_between)
 {
     gs_versions_copy(&versions, GRAD, PARAM); /* taken at version 0 */
-    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD), 0);
+    cr_expect_eq(apply_whole(PARAM, GRAD), 0);
     cr_expect_eq(oldest(PARAM), 1);
     gs_versions_put(&versions, GRAD, 0, ELEMENTS, 0); /* another one of version 0 comes */
-    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD), 1);
+    cr_expect_eq(apply_whole(PARAM, GRAD), 1);
     gs_versions_put(&versions, GRAD, 0, ELEMENTS, 0);
-    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD), 2);
+    cr_expect_eq(apply_whole(PARAM, GRAD), 2);
     cr_expect_eq(oldest(PARAM), 3);
 }
 
@@ -44,7 +49,7 @@ Test(versions, a_sum_is_as_old_as_its_oldest_part)
     gs_versions_add(&versions, OWN, 0, ELEMENTS, 4);
     gs_versions_add(&versions, OWN, 0, ELEMENTS, 8);
     cr_expect_eq(oldest(OWN), 4);
-    cr_expect_eq(gs_versions_apply(&versions, PARAM, OWN), 5);
+    cr_expect_eq(apply_whole(PARAM, OWN), 5);
     /* What was applied is spent: the next sum begins anew, and does not know of the old parts. */
     gs_versions_add(&versions, OWN, 0, ELEMENTS, 8);
     cr_expect_eq(oldest(OWN), 8);
@@ -61,7 +66,7 @@ Test(versions, weights_that_are_mixed_keep_their_own_count)
 
 Test(versions, zeros_are_no_gradient)
 {
-    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD), -1);
+    cr_expect_eq(apply_whole(PARAM, GRAD), -1);
     cr_expect_eq(oldest(PARAM), 1); /* an update it is */
 }
 
@@ -74,10 +79,27 @@ Test(versions, parts_of_a_vector_have_versions_of_their_own)
     cr_expect_eq(gs_versions_oldest(&versions, GRAD, 0, 50), 5);
     cr_expect_eq(gs_versions_oldest(&versions, GRAD, 50, 50), 9);
     cr_expect_eq(gs_versions_oldest(&versions, GRAD, 49, 2), 5);
-    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD), 0);
+    cr_expect_eq(apply_whole(PARAM, GRAD), 0);
     gs_versions_put(&versions, GRAD, 0, 50, 5);
     gs_versions_put(&versions, GRAD, 50, 50, 3);
-    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD), 7); /* 10 - 3, not 6 - 3 */
+    cr_expect_eq(apply_whole(PARAM, GRAD), 7); /* 10 - 3, not 6 - 3 */
+}
+
+/* A server applies the halves of two gradients one after the other. */
+Test(versions, a_part_of_a_gradient_is_applied_for_itself)
+{
+    gs_versions_put(&versions, GRAD, 0, ELEMENTS, 0);
+    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD, 0, 50), 0);
+    cr_expect_eq(gs_versions_oldest(&versions, PARAM, 0, 50), 1);
+    cr_expect_eq(gs_versions_oldest(&versions, PARAM, 50, 50), 0);
+    gs_versions_add(&versions, GRAD, 0, ELEMENTS, 1); /* to what is spent, and to what is not */
+    cr_expect_eq(gs_versions_oldest(&versions, GRAD, 0, 50), 1);
+    cr_expect_eq(gs_versions_oldest(&versions, GRAD, 50, 50), 0);
+    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD, 0, 50), 0);
+    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD, 50, 50), 0);
+    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD, 50, 50), 1);
+    cr_expect_eq(gs_versions_apply(&versions, PARAM, GRAD, 50, 0), -1);
+    cr_expect_eq(oldest(PARAM), 2);
 }
 
 /* Every element against an array of them: any piece may split, be covered or meet its neighbour. */
