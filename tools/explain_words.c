@@ -191,7 +191,9 @@ static char *rank_text(const gs_scenario *base, const gs_cause *cause)
     }
     return gs_text("one rank, %u on %s, which computes%s %.3g times as long as the fastest", rank,
                    gs_scenario_group_of(base, rank)->name,
-                   base->workload.profile->rank_count > 1 ? " or is held up by its host" : "",
+                   base->workload.profile->rank_count > 1 && base->workload.layers == NULL
+                       ? " or is held up by its host"
+                       : "",
                    factor);
 }
 

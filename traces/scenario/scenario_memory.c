@@ -202,6 +202,8 @@ gs_status gs_scenario_count_memory(gs_scenario_reader *reader, gs_error *err)
             }
         }
     }
-    out->workload.offload_element_bytes = gs_memory_of(&memory[0], 1).host_bytes / job.elements;
+    gs_memory_job element = memory[0];
+    element.elements = 1;
+    out->workload.offload_element_bytes = gs_memory_of(&element, 1).host_bytes;
     return GS_OK;
 }
