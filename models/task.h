@@ -1,10 +1,12 @@
 /* The learning task of a scenario: a model, its data and its optimizer, as ranks use them.
  *
  * A task is immutable after creation and shared by threads. What a gradient needs as scratch is in
- * a workspace, one a thread. Samples are named by their position in one global order
- * (models/dataset.h), so the weights depend on who computes what and when, never on where it runs:
- * with N ranks and b samples each, rank r takes [(step N + r) b, + b), and the mean over the ranks
- * is the gradient one rank would get from the N b samples of that step, up to rounding. */
+ * a workspace, one a thread. Samples are named by their position in a stream
+ * (models/dataset_shards.h), so the weights depend on who computes what and when, never on where it
+ * runs. Of iid data there is one stream: with N ranks and b samples each, rank r takes
+ * [(step N + r) b, + b), and the mean over the ranks is the gradient one rank would get from the N
+ * b samples of that step, up to rounding. Of other shards each rank has its own, and takes [step b,
+ * + b) of it. */
 #ifndef GS_MODELS_TASK_H
 #define GS_MODELS_TASK_H
 
@@ -15,6 +17,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "models/dataset.h"
+#include "models/dataset_shards.h"
 #include "models/model.h"
 #include "models/optimizer.h"
 #include "models/task_config.h"
@@ -22,15 +25,23 @@
 typedef struct gs_task gs_task;
 typedef struct gs_task_workspace gs_task_workspace;
 
-/* Reads the data from data_dir/models/data. seed decides the starting parameters and the order of
- * samples, each by a stream of its own. Errors: those of gs_dataset_read and of the model's
- * describe, GS_ENOMEM. Owner: the arena; there is nothing to destroy. */
-GS_MUST_USE gs_status gs_task_create(const gs_task_config *config, const char *data_dir,
-                                     uint64_t seed, gs_arena *arena, gs_task **out, gs_error *err);
+/* What a host knows of a task beside its configuration. */
+typedef struct gs_task_setup {
+    const char *data_dir;      /* holds models/data */
+    const gs_dataset *dataset; /* what config->data names, borrowed; NULL: it is read */
+    uint32_t ranks;            /* >= 1; iid: any number does */
+    uint64_t seed; /* decides starting parameters and order of samples, by streams of their own */
+} gs_task_setup;
+
+/* Errors: those of the data's source, of gs_shards_create and of the model's build, GS_ENOMEM.
+ * Owner: the arena; there is nothing to destroy. */
+GS_MUST_USE gs_status gs_task_create(const gs_task_config *config, const gs_task_setup *setup,
+                                     gs_arena *arena, gs_task **out, gs_error *err);
 
 /* Layer table and sizes; lives as long as the task. */
 const gs_network *gs_task_network(const gs_task *task);
 const gs_dataset *gs_task_dataset(const gs_task *task);
+const gs_shards *gs_task_shards(const gs_task *task);
 size_t gs_task_parameter_count(const gs_task *task);
 const gs_optimizer_config *gs_task_optimizer(const gs_task *task);
 /* Floats that the optimizer keeps for one vector of parameters, starting at 0. */
@@ -45,8 +56,14 @@ GS_MUST_USE gs_status gs_task_workspace_create(const gs_task *task, int64_t batc
                                                gs_arena *arena, gs_task_workspace **out,
                                                gs_error *err);
 
+/* Where in its stream the samples of a rank's pass (from 0) begin, when all ranks take `batch`
+ * samples a pass. With other batches: iid, the samples that all ranks took in the passes before and
+ * lower ranks take in this one; of a stream of its own, the samples that this rank took. */
+int64_t gs_task_position(const gs_task *task, uint32_t rank, int64_t pass, int64_t batch);
+
 typedef struct gs_task_request {
-    int64_t first_sample;        /* position in the global order, >= 0 */
+    uint32_t rank;               /* whose stream; iid: all have one */
+    int64_t first_sample;        /* position in it, >= 0 */
     int64_t sample_count;        /* 1..batch_max */
     bool accumulate;             /* add to the gradient instead of replacing it */
     gs_layer_ready *layer_ready; /* NULL: nobody listens; else called from last layer to first */
@@ -65,7 +82,8 @@ GS_MUST_USE gs_status gs_task_gradient(gs_task_workspace *workspace, const gs_ta
  * gs_optimizer_apply. */
 bool gs_task_apply(const gs_task *task, const gs_optimizer_update *update);
 
-/* Mean loss and share of right answers (0..1) over the whole test set. Errors: GS_EDIVERGED. */
+/* Mean loss and share of right answers (0..1; of numbers 0) over the whole test set. Errors:
+ * GS_EDIVERGED. */
 GS_MUST_USE gs_status gs_task_evaluate(gs_task_workspace *workspace, const float *parameters,
                                        double *out_loss, double *out_accuracy, gs_error *err);
 

@@ -76,8 +76,11 @@ static gs_status make_task(gs_sim *sim, gs_error *err)
     if (!sim->learns) {
         return GS_OK;
     }
-    GS_TRY(gs_task_create(&workload->task, sim->scenario->data_dir, sim->config.seed, &sim->arena,
-                          &sim->task, err));
+    gs_task_setup setup = {.data_dir = sim->scenario->data_dir,
+                           .dataset = workload->dataset,
+                           .ranks = sim->job.ranks,
+                           .seed = sim->config.seed};
+    GS_TRY(gs_task_create(&workload->task, &setup, &sim->arena, &sim->task, err));
     /* Never more members than gradients at one time. */
     uint32_t members = sim->config.threads > 1 ? sim->config.threads : 1;
     members = members < sim->job.ranks ? members : sim->job.ranks;

@@ -123,7 +123,7 @@ char *gs_scenario_model_name(const gs_scenario *scenario)
         return gs_text("%s", workload->profile->source);
     }
     return gs_text("%s on %s", workload->task.model->name,
-                   gs_dataset_names[workload->task.data.name]);
+                   workload->task.data.source->name);
 }
 
 void gs_scenario_put_command(const gs_cli *cli, const gs_loaded *loaded, FILE *out)

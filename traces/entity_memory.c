@@ -306,8 +306,9 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace 
     double sum = 0.0;
     for (uint32_t micro = 0; micro < micro_steps; micro++) {
         gs_task_request request = {
-            .first_sample = ((first_pass + micro) * config->job->ranks + config->self.index) *
-                            config->batch_per_rank,
+            .rank = config->self.index,
+            .first_sample = gs_task_position(config->task, config->self.index, first_pass + micro,
+                                             config->batch_per_rank),
             .sample_count = config->batch_per_rank,
             .accumulate = micro > 0,
         };

@@ -178,8 +178,9 @@ static bool compute_again(gs_gradient_watch *watch, slot *at)
         const passes *of = &at->passes[rank];
         for (uint32_t micro = 0; micro < of->count; micro++) {
             gs_task_request request = {
-                .first_sample =
-                    ((of->first + micro) * config->ranks + rank) * config->batch_per_rank,
+                .rank = rank,
+                .first_sample = gs_task_position(config->task, rank, of->first + micro,
+                                                 config->batch_per_rank),
                 .sample_count = config->batch_per_rank,
                 .accumulate = micro > 0,
             };

@@ -68,7 +68,8 @@ static void measure(const gs_task_config *config)
     gs_error err;
     gs_task *task = NULL;
     run r = {.task = NULL};
-    must(gs_task_create(config, GS_TEST_SOURCE_DIR, 1, &arena, &task, &err), &err);
+    gs_task_setup setup = {.data_dir = GS_TEST_SOURCE_DIR, .ranks = RANKS, .seed = 1};
+    must(gs_task_create(config, &setup, &arena, &task, &err), &err);
     must(gs_task_workspace_create(task, BATCH, &arena, &r.workspace, &err), &err);
     size_t count = gs_task_parameter_count(task);
     r.task = task;

@@ -3,7 +3,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/assert.h"
-#include "models/dataset.h"
+#include "models/dataset_digits.h"
+#include "models/dataset_shards.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -22,9 +23,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int64_t i = 0; i < parsed.row_count * gs_extent_count(parsed.shape.input); i++) {
             GS_ASSERT(parsed.inputs[i] >= 0.0F && parsed.inputs[i] <= 1.0F);
         }
+        gs_shard_config config;
+        gs_shards shards;
         gs_sample_order order;
-        GS_ASSERT(gs_sample_order_init(&order, &parsed, 1, &arena) == GS_OK);
-        GS_ASSERT(gs_sample_order_row(&order, 7 * parsed.train_count) < parsed.row_count);
+        gs_config_defaults(&gs_shard_config_table, &config);
+        GS_ASSERT(gs_shards_create(&parsed, &config, 1, &arena, &shards, &err) == GS_OK);
+        GS_ASSERT(gs_sample_order_init(&order, &shards, 1, &arena) == GS_OK);
+        GS_ASSERT(gs_sample_order_row(&order, 0, 7 * parsed.train_count) < parsed.row_count);
     } else {
         GS_ASSERT(status == err.code);
         GS_ASSERT(err.text[0] != '\0');

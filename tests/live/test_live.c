@@ -312,8 +312,8 @@ Test(live, a_loss_that_is_not_finite_ends_the_run)
     gs_task_config task = gs_task_config_default();
     task.optimizer.rate = 1e30;
     gs_error err;
-    cr_assert_eq(gs_task_create(&task, GS_TEST_SOURCE_DIR, 7, &made.arena, &made.task, &err),
-                 GS_OK);
+    gs_task_setup setup = {.data_dir = GS_TEST_SOURCE_DIR, .ranks = made.job.ranks, .seed = 7};
+    cr_assert_eq(gs_task_create(&task, &setup, &made.arena, &made.task, &err), GS_OK);
     const int64_t whole[] = {(int64_t)gs_task_parameter_count(made.task)};
     made.job.elements = whole[0];
     made.job.unit_elements = whole;

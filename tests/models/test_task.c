@@ -20,8 +20,8 @@ enum { BATCH_MAX = 128 };
 static void create(const gs_task_config *config, uint64_t seed)
 {
     gs_error err;
-    cr_assert_eq(gs_task_create(config, GS_TEST_SOURCE_DIR, seed, &arena, &task, &err), GS_OK, "%s",
-                 err.text);
+    gs_task_setup setup = {.data_dir = GS_TEST_SOURCE_DIR, .ranks = 1, .seed = seed};
+    cr_assert_eq(gs_task_create(config, &setup, &arena, &task, &err), GS_OK, "%s", err.text);
     cr_assert_eq(gs_task_workspace_create(task, BATCH_MAX, &arena, &workspace, &err), GS_OK);
     count = gs_task_parameter_count(task);
     x = GS_TAKE(&arena, float, count);
@@ -301,7 +301,8 @@ Test(task, each_request_for_memory_may_fail)
         gs_task *made = NULL;
         gs_task_workspace *space = NULL;
         gs_error err = {.code = GS_OK};
-        status = gs_task_create(&config, GS_TEST_SOURCE_DIR, 1, &poor, &made, &err);
+        gs_task_setup setup = {.data_dir = GS_TEST_SOURCE_DIR, .ranks = 1, .seed = 1};
+        status = gs_task_create(&config, &setup, &poor, &made, &err);
         if (status == GS_OK) {
             status = gs_task_workspace_create(made, 8, &poor, &space, &err);
         }
@@ -311,5 +312,7 @@ Test(task, each_request_for_memory_may_fail)
         gs_arena_fini(&poor);
     }
     cr_expect_eq(status, GS_OK);
-    cr_expect_eq(failures, 9); /* task, 3 arrays of data; workspace, 3 buffers, the order's cache */
+    /* Task, 3 arrays of data, 3 of shards; workspace, scratch, 2 buffers of a batch,
+     * 2 arrays of the order. */
+    cr_expect_eq(failures, 13);
 }

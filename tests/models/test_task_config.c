@@ -38,7 +38,8 @@ static void parse(const char *text)
 
 static const gs_int_list *hidden(void)
 {
-    return (const gs_int_list *)(const void *)config.model_config; /* first in the config of an mlp */
+    return (const gs_int_list *)(const void *)
+        config.model_config; /* first in the config of an mlp */
 }
 
 Test(task_config, defaults_are_a_perceptron_on_digits)
@@ -46,7 +47,8 @@ Test(task_config, defaults_are_a_perceptron_on_digits)
     cr_expect_str_eq(config.model->name, "mlp");
     cr_expect_eq(hidden()->count, 1);
     cr_expect_eq(hidden()->values[0], 128);
-    cr_expect_eq(config.data.name, 0);
+    cr_expect_str_eq(config.data.source->name, "digits");
+    cr_expect_eq(config.data.shards.kind, GS_SHARDS_IID);
     cr_expect(config.optimizer.rate == 0.1 && config.optimizer.momentum == 0.9);
     cr_expect(config.optimizer.weight_decay == 0.0);
 }
@@ -98,13 +100,58 @@ static void refuse_model(const char *text, gs_status code, const char *wanted)
     cr_expect(memcmp(&before, &config, sizeof config) == 0);
 }
 
+static void read_data(const char *text, gs_status code, const char *wanted)
+{
+    parse(text);
+    gs_json_at at = member("data");
+    gs_error err = {.code = GS_OK};
+    cr_expect_eq(gs_task_config_read_data(&config, &at, &err), code, "%s", err.text);
+    cr_expect_str_eq(err.text, wanted);
+}
+
+static const char *file_of(size_t index)
+{
+    return gs_data_config_file(&config.data, index);
+}
+
+Test(task_config, data_has_the_keys_of_its_source_and_those_of_shards)
+{
+    read_data("{\"data\": {\"name\": \"idx\", \"images\": \"a/i\", \"labels\": \"a/l\", "
+              "\"shards\": \"dirichlet\", \"alpha\": 0.1, \"late\": [3, 7], \"late_epoch\": 2}}",
+              GS_OK, "");
+    cr_expect_str_eq(config.data.source->name, "idx");
+    cr_expect_str_eq(file_of(0), "a/i");
+    cr_expect_str_eq(file_of(1), "a/l");
+    cr_expect_null(file_of(2)); /* no test files are named */
+    cr_expect(config.data.shards.kind == GS_SHARDS_DIRICHLET && config.data.shards.alpha == 0.1);
+    cr_expect(config.data.shards.late.count == 2 && config.data.shards.late_epoch == 2);
+    /* Another source keeps the shards and forgets the files. */
+    read_data("{\"data\": {\"name\": \"digits\"}}", GS_OK, "");
+    cr_expect_null(file_of(0));
+    cr_expect_eq(config.data.shards.kind, GS_SHARDS_DIRICHLET);
+}
+
+Test(task_config, wrong_words_on_data_are_refused)
+{
+    read_data("{\"data\": {\"name\": \"mnist\"}}", GS_ENOTFOUND,
+              "s.json: data.name: no data \"mnist\"; there are digits, idx, mixture, quadratic, "
+              "teacher, text");
+    read_data("{\"data\": {\"name\": \"digits\", \"images\": \"x\"}}", GS_EINVAL,
+              "s.json: data: unknown key \"images\"; known are name, shards, alpha, size_ratio, "
+              "shard_seed, late, late_epoch");
+    read_data("{\"data\": {\"name\": \"idx\", \"images\": \"x\"}}", GS_EINVAL,
+              "s.json: data: the key \"labels\" is missing; it takes a text of at most 255 bytes");
+    cr_expect_str_eq(config.data.source->name, "digits");
+}
+
 Test(task_config, a_model_that_does_not_exist_is_refused_with_the_nearest)
 {
     refuse_model("{\"model\": {\"name\": \"softmux\"}}", GS_ENOTFOUND,
-                 "s.json: model.name: no model \"softmux\"; did you mean softmax?; there are mlp, "
-                 "softmax");
+                 "s.json: model.name: no model \"softmux\"; did you mean softmax?; there are cnn, "
+                 "gpt, linear, mlp, softmax");
     refuse_model("{\"model\": {\"name\": \"transformer\"}}", GS_ENOTFOUND,
-                 "s.json: model.name: no model \"transformer\"; there are mlp, softmax");
+                 "s.json: model.name: no model \"transformer\"; there are cnn, gpt, linear, "
+                 "mlp, softmax");
 }
 
 Test(task_config, fields_that_a_model_does_not_have_are_refused)
@@ -137,10 +184,16 @@ Test(task_config, what_is_written_reads_back)
     char *text = gs_json_write(workload, false);
     gs_json_free(workload);
     cr_assert_not_null(text);
-    cr_expect_str_eq(text, "{\"model\":{\"name\":\"mlp\",\"hidden\":[48,24,7]},"
-                           "\"data\":{\"name\":\"digits\",\"shards\":\"iid\"},"
+    cr_expect_str_eq(text, "{\"model\":{\"name\":\"mlp\",\"hidden\":[48,24,7],"
+                           "\"activation\":\"relu\"},"
+                           "\"data\":{\"name\":\"digits\",\"shards\":\"iid\",\"alpha\":0.5,"
+                           "\"size_ratio\":4,\"shard_seed\":0,\"late\":[],\"late_epoch\":0},"
                            "\"optimizer\":{\"name\":\"sgd\",\"rate\":0.3,\"momentum\":0,"
-                           "\"weight_decay\":0.0001}}");
+                           "\"nesterov\":false,\"beta1\":0.9,\"beta2\":0.999,"
+                           "\"epsilon\":1e-08,\"trust\":0.001,\"weight_decay\":0.0001,"
+                           "\"clip\":0,\"loss_scale\":1,\"schedule\":\"constant\","
+                           "\"warmup_samples\":0,\"schedule_samples\":0,\"drop_samples\":[],"
+                           "\"drop_factor\":0.1}}");
     parse(text);
     free(text);
     gs_task_config again = config;
@@ -152,5 +205,6 @@ Test(task_config, what_is_written_reads_back)
     at = member("optimizer");
     cr_assert_eq(gs_task_config_read_optimizer(&config, &at, &err), GS_OK, "%s", err.text);
     cr_expect(memcmp(config.model_config, again.model_config, sizeof again.model_config) == 0);
+    cr_expect(memcmp(&config.data, &again.data, sizeof again.data) == 0);
     cr_expect(memcmp(&config.optimizer, &again.optimizer, sizeof again.optimizer) == 0);
 }

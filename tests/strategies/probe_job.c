@@ -13,7 +13,8 @@ void probe_job_init_sized(probe_job *made, uint32_t ranks, const int64_t *unit_e
     gs_status status =
         gs_config_set_text(config.model->config_table, config.model_config, "hidden", "32", &err);
     GS_ASSERT(status == GS_OK);
-    status = gs_task_create(&config, GS_TEST_SOURCE_DIR, 7, &made->arena, &made->task, &err);
+    gs_task_setup setup = {.data_dir = GS_TEST_SOURCE_DIR, .ranks = ranks, .seed = 7};
+    status = gs_task_create(&config, &setup, &made->arena, &made->task, &err);
     GS_ASSERT(status == GS_OK);
     made->count = gs_task_parameter_count(made->task);
     made->job = (gs_job){.ranks = ranks,

@@ -22,6 +22,7 @@ static gs_status read_parts(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(gs_scenario_read_workload(reader, err));
     GS_TRY(gs_scenario_read_noise(reader, err));
     GS_TRY(gs_scenario_read_later(reader, err));
+    GS_TRY(gs_scenario_check_data(reader, err));
     GS_TRY(gs_scenario_read_profile(reader, err));
     GS_TRY(gs_scenario_read_curves(reader, err));
     GS_TRY(gs_scenario_read_strategies(reader, err));

@@ -81,6 +81,7 @@ typedef struct gs_workload {
     gs_input_stage input;
     bool real_gradients;
     gs_task_config task;
+    const gs_dataset *dataset; /* what task.data names, read once for all runs; NULL: not read */
     double flops_per_s;     /* 0: the rate of the device */
     int64_t budget_steps;   /* optimizer steps; from budget.steps or budget.samples */
     double target_accuracy; /* 0: none */

@@ -118,6 +118,8 @@ gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err);
 /* The catalogue's word on the nodes' devices. */
 void gs_scenario_read_devices(gs_scenario_reader *reader, gs_node_group *groups, uint32_t count);
+/* Where gradients are real: enough data for every rank, or why not; GS_EINVAL and as below. */
+gs_status gs_scenario_check_data(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_profile(gs_scenario_reader *reader, gs_error *err);
 /* workload.memory; before the profile. */
 gs_status gs_scenario_read_memory(gs_scenario_reader *reader, gs_error *err);
@@ -140,6 +142,9 @@ bool gs_scenario_write_noise(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_faults(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_strategies(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_later(const gs_scenario_reader *reader, gs_json *root);
+
+/* Fills workload.dataset unless it is there. Errors: those of the data's source. */
+gs_status gs_scenario_load_data(gs_scenario_reader *reader, gs_error *err);
 
 /* --- tables that scenario_keys.c lists ------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
  * on. Reading it gives the same scenario and the same text. */
 #include "traces/scenario/scenario_parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,20 +73,35 @@ static gs_status hash_files(const gs_scenario_reader *reader, uint64_t *hash, gs
             GS_TRY(gs_whole_file_hash(single[i], *hash, hash, err));
         }
     }
+    const gs_data_config *data = &reader->out->workload.task.data;
+    const char *file;
+    for (size_t i = 0; (file = gs_data_config_file(data, i)) != NULL; i++) {
+        GS_TRY(gs_whole_file_hash(file, *hash, hash, err));
+    }
     return GS_OK;
 }
 
-static bool hide_files(const gs_json_at *root)
+static bool hide_key(const gs_json_at *root, const char *key)
+{
+    gs_json *nothing = gs_json_new_null();
+    return nothing != NULL && gs_scenario_path_set(root, key, nothing, NULL) == GS_OK;
+}
+
+static bool hide_files(const gs_scenario_reader *reader, const gs_json_at *root)
 {
     static const char *const keys[] = {"workload.profile", "cluster.links.nic.curve",
                                        "cluster.links.intra.curve", "noise.bandwidth.trace"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        gs_json *nothing = gs_json_new_null();
-        if (nothing == NULL || gs_scenario_path_set(root, keys[i], nothing, NULL) != GS_OK) {
-            return false;
-        }
+    const char *const *files = reader->out->workload.task.data.source->files;
+    bool ok = true;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && ok; i++) {
+        ok = hide_key(root, keys[i]);
     }
-    return true;
+    for (; files != NULL && *files != NULL && ok; files++) {
+        char key[GS_JSON_PATH_BYTES];
+        snprintf(key, sizeof key, "workload.data.%s", *files);
+        ok = hide_key(root, key);
+    }
+    return ok;
 }
 
 static gs_status make_hash(const gs_scenario_reader *reader, const gs_json *resolved, uint64_t *out,
@@ -93,7 +109,7 @@ static gs_status make_hash(const gs_scenario_reader *reader, const gs_json *reso
 {
     static const char *const parts[] = {"cluster", "workload", "noise", "faults"};
     gs_json_at root = {.value = gs_json_copy(resolved), .file = reader->out->file};
-    if (root.value == NULL || !hide_files(&root)) {
+    if (root.value == NULL || !hide_files(reader, &root)) {
         gs_json_free(root.value);
         return gs_scenario_no_memory(reader, err);
     }

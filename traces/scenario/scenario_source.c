@@ -156,13 +156,14 @@ static const char *from_file(gs_arena *arena, const char *from, const char *name
 
 /* Rewrites the texts of a list that are file names. */
 static gs_status rebase_list(gs_scenario_source *source, const gs_scenario_layer *layer,
-                             const gs_json_at *list, gs_error *err)
+                             const gs_json_at *list, bool has_bundled, gs_error *err)
 {
     gs_json_at item;
     for (size_t i = 0; i < gs_json_count(list->value); i++) {
         item = gs_json_element(list, i);
         const char *text = NULL;
-        if (gs_json_text(&item, &text, NULL) != GS_OK || gs_scenario_is_bundled_name(text)) {
+        if (gs_json_text(&item, &text, NULL) != GS_OK || text[0] == '\0' ||
+            (has_bundled && gs_scenario_is_bundled_name(text))) {
             continue;
         }
         text = from_file(source->arena, layer->path, text);
@@ -173,35 +174,47 @@ static gs_status rebase_list(gs_scenario_source *source, const gs_scenario_layer
     return GS_OK;
 }
 
+/* The file, list of files or sweep of files at the key, if any. */
+static gs_status rebase_key(gs_scenario_source *source, const gs_scenario_layer *layer,
+                            const char *key, bool has_bundled, gs_error *err)
+{
+    gs_json_at at;
+    const char *text = NULL;
+    if (!gs_scenario_path_find(&layer->document, key, &at)) {
+        return GS_OK;
+    }
+    if (gs_json_text(&at, &text, NULL) == GS_OK) {
+        if (text[0] == '\0' || (has_bundled && gs_scenario_is_bundled_name(text))) {
+            return GS_OK;
+        }
+        text = from_file(source->arena, layer->path, text);
+        gs_json *value = text == NULL ? NULL : gs_json_new_text(text);
+        return value == NULL ? no_memory(layer->file, err)
+                             : gs_scenario_path_set(&layer->document, key, value, err);
+    }
+    if (gs_json_kind_of(at.value) == GS_JSON_OBJECT && !gs_json_find(&at, "sweep", &at)) {
+        return GS_OK;
+    }
+    return gs_json_kind_of(at.value) == GS_JSON_LIST
+               ? rebase_list(source, layer, &at, has_bundled, err)
+               : GS_OK;
+}
+
 /* Names of files are relative to the file that says them; in the merged document they are as seen
- * from here. */
+ * from here. No data is bundled by name, and files of data often have names like words. */
 static gs_status rebase(gs_scenario_source *source, const gs_scenario_layer *layer, gs_error *err)
 {
     static const char *const keys[] = {"workload.profile", "cluster.links.nic.curve",
                                        "cluster.links.intra.curve", "noise.bandwidth.trace"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        gs_json_at at;
-        const char *text = NULL;
-        if (!gs_scenario_path_find(&layer->document, keys[i], &at)) {
-            continue;
-        }
-        if (gs_json_text(&at, &text, NULL) == GS_OK) {
-            if (text[0] == '\0' || gs_scenario_is_bundled_name(text)) {
-                continue;
-            }
-            text = from_file(source->arena, layer->path, text);
-            gs_json *value = text == NULL ? NULL : gs_json_new_text(text);
-            if (value == NULL) {
-                return no_memory(layer->file, err);
-            }
-            GS_TRY(gs_scenario_path_set(&layer->document, keys[i], value, err));
-            continue;
-        }
-        if (gs_json_kind_of(at.value) == GS_JSON_OBJECT && !gs_json_find(&at, "sweep", &at)) {
-            continue;
-        }
-        if (gs_json_kind_of(at.value) == GS_JSON_LIST) {
-            GS_TRY(rebase_list(source, layer, &at, err));
+        GS_TRY(rebase_key(source, layer, keys[i], true, err));
+    }
+    for (size_t i = 0; gs_data_source_at(i) != NULL; i++) {
+        const char *const *files = gs_data_source_at(i)->files;
+        for (; files != NULL && *files != NULL; files++) {
+            char key[GS_JSON_PATH_BYTES];
+            snprintf(key, sizeof key, "workload.data.%s", *files);
+            GS_TRY(rebase_key(source, layer, key, false, err));
         }
     }
     return GS_OK;

@@ -199,14 +199,17 @@ static gs_status read_profile_files(gs_scenario_reader *reader, gs_error *err)
 static gs_status profile_of_model(gs_scenario_reader *reader, gs_profile *out, gs_error *err)
 {
     const gs_workload *workload = &reader->out->workload;
-    gs_task *task = NULL;
     gs_error inner = {0};
-    gs_status status = gs_task_create(&workload->task, reader->source.options->data_dir,
-                                      reader->out->seed, reader->arena, &task, &inner);
+    gs_network *network = GS_TAKE(reader->arena, gs_network, 1);
+    if (network == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    GS_TRY(gs_scenario_load_data(reader, err));
+    gs_status status = workload->task.model->build(
+        workload->task.model_config, &workload->dataset->shape, network, &inner);
     if (status != GS_OK) {
         return gs_scenario_fail(reader, status, "workload.model", err, "%s", inner.text);
     }
-    const gs_network *network = gs_task_network(task);
     gs_layer_row *rows = GS_TAKE(reader->arena, gs_layer_row, network->layer_count);
     gs_layer_table *table = GS_TAKE(reader->arena, gs_layer_table, 1);
     if (rows == NULL || table == NULL) {

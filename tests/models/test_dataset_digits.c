@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 
-#include "models/dataset.h"
+#include "models/dataset_digits.h"
+#include "models/dataset_source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +10,16 @@
 static gs_arena arena;
 static gs_dataset digits;
 
+static const gs_data_source *source(void)
+{
+    return gs_data_source_find("digits");
+}
+
 static void setup(void)
 {
     gs_arena_init(&arena);
     gs_error err;
-    cr_assert_eq(gs_dataset_read(0, GS_TEST_SOURCE_DIR, &arena, &digits, &err), GS_OK, "%s",
+    cr_assert_eq(source()->read(NULL, GS_TEST_SOURCE_DIR, &arena, &digits, &err), GS_OK, "%s",
                  err.text);
 }
 
@@ -22,10 +28,10 @@ static void teardown(void)
     gs_arena_fini(&arena);
 }
 
-TestSuite(dataset, .init = setup, .fini = teardown);
+TestSuite(dataset_digits, .init = setup, .fini = teardown);
 
 /* The sums that come with the data: models/data/README.md. */
-Test(dataset, digits_are_the_ones_that_were_published)
+Test(dataset_digits, digits_are_the_ones_that_were_published)
 {
     static const int64_t wanted[10] = {178, 182, 177, 183, 181, 182, 181, 179, 174, 180};
     cr_assert_eq(digits.row_count, 1797);
@@ -55,7 +61,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-Test(dataset, the_split_holds_every_row_once_and_every_class_on_both_sides)
+Test(dataset_digits, the_split_holds_every_row_once_and_every_class_on_both_sides)
 {
     static uint32_t rows[1797];
     memcpy(rows, digits.split, sizeof rows);
@@ -73,7 +79,7 @@ Test(dataset, the_split_holds_every_row_once_and_every_class_on_both_sides)
     }
 }
 
-Test(dataset, the_split_never_changes)
+Test(dataset_digits, the_split_never_changes)
 {
     /* Results of different versions are compared on the same test set: these are the first rows of
      * the two sides as they were when the set was split. */
@@ -83,84 +89,6 @@ Test(dataset, the_split_never_changes)
               digits.split[0], digits.split[1], digits.split[2], digits.split[3]);
     cr_expect(memcmp(digits.split + 1437, first_test, sizeof first_test) == 0, "%u %u %u %u",
               digits.split[1437], digits.split[1438], digits.split[1439], digits.split[1440]);
-}
-
-/* The rows of an epoch, in the order they come. */
-static void read_epoch(gs_sample_order *order, int64_t epoch, uint32_t rows[1437])
-{
-    for (int64_t i = 0; i < 1437; i++) {
-        rows[i] = gs_sample_order_row(order, epoch * 1437 + i);
-    }
-}
-
-Test(dataset, every_epoch_is_a_permutation_of_the_train_rows)
-{
-    static uint32_t wanted[1437];
-    static uint32_t rows[1437];
-    gs_sample_order order;
-    cr_assert_eq(gs_sample_order_init(&order, &digits, 11, &arena), GS_OK);
-    memcpy(wanted, digits.split, sizeof wanted);
-    qsort(wanted, 1437, sizeof wanted[0], compare);
-    const int64_t epochs[4] = {0, 1, 7, 1000000};
-    for (int i = 0; i < 4; i++) {
-        read_epoch(&order, epochs[i], rows);
-        qsort(rows, 1437, sizeof rows[0], compare);
-        cr_expect(memcmp(rows, wanted, sizeof rows) == 0, "epoch %d", (int)epochs[i]);
-    }
-}
-
-/* Rows at the same place of two orders; for two independent permutations 1 is expected. */
-static int agreements(const uint32_t *a, const uint32_t *b)
-{
-    int count = 0;
-    for (int i = 0; i < 1437; i++) {
-        count += a[i] == b[i];
-    }
-    return count;
-}
-
-Test(dataset, epochs_and_seeds_have_orders_of_their_own)
-{
-    static uint32_t rows[3][1437];
-    gs_sample_order order;
-    gs_sample_order other;
-    cr_assert_eq(gs_sample_order_init(&order, &digits, 11, &arena), GS_OK);
-    cr_assert_eq(gs_sample_order_init(&other, &digits, 12, &arena), GS_OK);
-    read_epoch(&order, 0, rows[0]);
-    read_epoch(&order, 1, rows[1]);
-    read_epoch(&other, 0, rows[2]);
-    cr_expect_lt(agreements(rows[0], rows[1]), 9); /* Poisson with mean 1: 9 or more in 1e-6 */
-    cr_expect_lt(agreements(rows[0], rows[2]), 9);
-    cr_expect_lt(agreements(rows[0], digits.split), 9);
-}
-
-Test(dataset, a_position_means_the_same_row_however_one_got_there)
-{
-    static uint32_t rows[8][1437];
-    gs_sample_order order;
-    gs_sample_order jumping;
-    cr_assert_eq(gs_sample_order_init(&order, &digits, 3, &arena), GS_OK);
-    cr_assert_eq(gs_sample_order_init(&jumping, &digits, 3, &arena), GS_OK);
-    for (int64_t epoch = 0; epoch < 8; epoch++) {
-        read_epoch(&order, epoch, rows[epoch]);
-    }
-    /* Steps of 4099 (prime) over 8 * 1437 = 11496 positions: epochs come in mixed order and fall
-     * out of the cache again and again. */
-    for (int64_t i = 0; i < 3000; i++) {
-        int64_t position = i * 4099 % (8 * 1437);
-        cr_assert_eq(gs_sample_order_row(&jumping, position),
-                     rows[position / 1437][position % 1437]);
-    }
-}
-
-Test(dataset, an_order_without_memory_is_refused)
-{
-    gs_arena poor;
-    gs_arena_init(&poor);
-    poor.fail_after = 0;
-    gs_sample_order order;
-    cr_expect_eq(gs_sample_order_init(&order, &digits, 3, &poor), GS_ENOMEM);
-    gs_arena_fini(&poor);
 }
 
 #define ROW_OF(label)                                                                              \
@@ -181,7 +109,7 @@ static void refuse(const char *text, const char *wanted)
     expect_error(text, strlen(text), GS_EPARSE, wanted);
 }
 
-Test(dataset, two_rows_are_enough_with_or_without_a_last_line_end)
+Test(dataset_digits, two_rows_are_enough_with_or_without_a_last_line_end)
 {
     const char *texts[2] = {ROW_OF(",7\n") ROW_OF(",0\n"), ROW_OF(",7\n") ROW_OF(",0")};
     for (int i = 0; i < 2; i++) {
@@ -197,14 +125,14 @@ Test(dataset, two_rows_are_enough_with_or_without_a_last_line_end)
     }
 }
 
-Test(dataset, files_without_enough_rows_are_refused)
+Test(dataset_digits, files_without_enough_rows_are_refused)
 {
     refuse("", "d.csv: empty; at least two rows are needed, one to train and one to test with");
     refuse(ROW_OF(",7\n"),
            "d.csv: a single row; at least two rows are needed, one to train and one to test with");
 }
 
-Test(dataset, rows_with_other_columns_are_refused)
+Test(dataset_digits, rows_with_other_columns_are_refused)
 {
     refuse(ROW_OF(",7\n") ROW_OF("\n"),
            "d.csv: line 2: 64 columns; a row is 64 pixels and a label, with commas between them");
@@ -214,7 +142,7 @@ Test(dataset, rows_with_other_columns_are_refused)
            "d.csv: line 2: 1 columns; a row is 64 pixels and a label, with commas between them");
 }
 
-Test(dataset, values_out_of_range_are_refused)
+Test(dataset_digits, values_out_of_range_are_refused)
 {
     refuse("17,1,2,3,4,5,6,16," EIGHT "," EIGHT "," EIGHT "," EIGHT "," EIGHT "," EIGHT "," EIGHT
            ",7\n" ROW_OF(",0\n"),
@@ -228,7 +156,7 @@ Test(dataset, values_out_of_range_are_refused)
            "d.csv: line 1: column 65: label \"99999999999999999999\" is no whole number in 0..9");
 }
 
-Test(dataset, values_that_are_no_whole_numbers_are_refused)
+Test(dataset_digits, values_that_are_no_whole_numbers_are_refused)
 {
     refuse("0,nan,2,3,4,5,6,16," EIGHT "," EIGHT "," EIGHT "," EIGHT "," EIGHT "," EIGHT "," EIGHT
            ",7\n" ROW_OF(",0\n"),
@@ -245,13 +173,7 @@ Test(dataset, values_that_are_no_whole_numbers_are_refused)
                  "d.csv: line 1: column 65: label \"?\" is no whole number in 0..9");
 }
 
-Test(dataset, a_text_over_the_limit_is_refused_before_it_is_read)
-{
-    expect_error("", (size_t)GS_DATASET_BYTES_MAX + 1, GS_ELIMIT,
-                 "d.csv: larger than 67108864 bytes");
-}
-
-Test(dataset, each_request_for_memory_may_fail)
+Test(dataset_digits, each_request_for_memory_may_fail)
 {
     const char *text = ROW_OF(",7\n") ROW_OF(",0\n");
     for (int64_t n = 0; n < 3; n++) {
@@ -266,14 +188,11 @@ Test(dataset, each_request_for_memory_may_fail)
     }
 }
 
-Test(dataset, a_missing_file_is_named)
+Test(dataset_digits, a_missing_file_is_named)
 {
     gs_dataset parsed;
     gs_error err;
-    cr_expect_eq(gs_dataset_read(0, "nowhere/at/all", &arena, &parsed, &err), GS_ENOTFOUND);
+    cr_expect_eq(source()->read(NULL, "nowhere/at/all", &arena, &parsed, &err), GS_ENOTFOUND);
     cr_expect_str_eq(err.text, "nowhere/at/all/models/data/digits.csv: cannot be opened; the data "
                                "directory holds models/data");
-    static char path[5000];
-    memset(path, 'x', sizeof path - 1);
-    cr_expect_eq(gs_dataset_read(0, path, &arena, &parsed, &err), GS_ELIMIT);
 }

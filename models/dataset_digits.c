@@ -1,42 +1,14 @@
-#include "models/dataset.h"
+#include "models/dataset_digits.h"
 
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/rng.h"
+#include "models/dataset_file.h"
+#include "models/dataset_random.h"
+#include "models/dataset_source.h"
 
-enum {
-    SIDE = 8,
-    PIXEL_COUNT = SIDE * SIDE,
-    PIXEL_MAX = 16,
-    CLASS_COUNT = 10,
-    TEST_SHARE = 5, /* one row in that many */
-    ENTITY_EPOCH = 0,
-    ENTITY_SPLIT = 1,
-    PATH_BYTES = 4096
-};
-
-const char *const gs_dataset_names[] = {"digits", NULL};
-
-/* Fisher and Yates. The draw maps 32 random bits to 0..i by multiplication; no row is favoured by
- * more than count / 2^32, which no experiment sees. */
-static void shuffle(gs_rng_key key, uint64_t step, uint32_t *rows, int64_t count)
-{
-    for (int64_t i = count - 1; i > 0; i--) {
-        uint64_t bits = gs_rng_bits(key, step, (uint32_t)i) >> 32;
-        uint64_t j = (bits * ((uint64_t)i + 1)) >> 32;
-        uint32_t kept = rows[i];
-        rows[i] = rows[j];
-        rows[j] = kept;
-    }
-}
-
-static gs_status no_memory(const char *file, gs_error *err)
-{
-    return gs_fail(err, GS_ENOMEM, "%s: out of memory for its rows", file);
-}
+enum { SIDE = 8, PIXEL_COUNT = SIDE * SIDE, PIXEL_MAX = 16, CLASS_COUNT = 10 };
 
 /* Where parsing stands; line counts from 1. */
 typedef struct cursor {
@@ -139,29 +111,23 @@ static int64_t count_lines(const char *text, size_t length)
 gs_status gs_digits_parse(const char *text, size_t length, const char *file, gs_arena *arena,
                           gs_dataset *out, gs_error *err)
 {
-    if (length > GS_DATASET_BYTES_MAX) {
-        return gs_fail(err, GS_ELIMIT, "%s: larger than %d bytes", file, (int)GS_DATASET_BYTES_MAX);
-    }
     int64_t rows = count_lines(text, length);
     if (rows < 2) {
         return gs_fail(err, GS_EPARSE,
                        "%s: %s; at least two rows are needed, one to train and one to test with",
                        file, rows == 0 ? "empty" : "a single row");
     }
+    int64_t test_count = 0;
     float *inputs = GS_TAKE(arena, float, (size_t)rows *PIXEL_COUNT);
     uint8_t *labels = GS_TAKE(arena, uint8_t, (size_t)rows);
-    uint32_t *split = GS_TAKE(arena, uint32_t, (size_t)rows);
+    const uint32_t *split = gs_data_split(rows, arena, &test_count);
     if (inputs == NULL || labels == NULL || split == NULL) {
-        return no_memory(file, err);
+        return gs_data_no_memory(file, err);
     }
     cursor in = {.at = text, .end = text + length, .file = file, .line = 1};
     for (int64_t i = 0; i < rows; i++) {
         GS_TRY(read_row(&in, inputs + i * PIXEL_COUNT, &labels[i], err));
-        split[i] = (uint32_t)i;
     }
-    gs_rng_key key = {.seed = 0, .purpose = GS_RNG_DATA, .entity = ENTITY_SPLIT};
-    shuffle(key, 0, split, rows);
-    int64_t test_count = (rows + TEST_SHARE - 1) / TEST_SHARE;
     *out = (gs_dataset){.shape = {.input = {1, SIDE, SIDE},
                                   .kind = GS_ANSWER_CLASS,
                                   .answer_count = 1,
@@ -170,62 +136,28 @@ gs_status gs_digits_parse(const char *text, size_t length, const char *file, gs_
                         .train_count = rows - test_count,
                         .test_count = test_count,
                         .inputs = inputs,
+                        .input_stride = PIXEL_COUNT,
                         .labels = labels,
+                        .answer_stride = 1,
                         .split = split};
     return GS_OK;
 }
 
-/* All of an open file in memory of the arena. */
-static gs_status read_stream(FILE *stream, const char *file, gs_arena *arena, const char **out_text,
-                             size_t *out_length, gs_error *err)
+static gs_status read(const void *config, const char *data_dir, gs_arena *arena, gs_dataset *out,
+                      gs_error *err)
 {
-    long bytes = fseek(stream, 0, SEEK_END) == 0 ? ftell(stream) : -1;
-    if (bytes > GS_DATASET_BYTES_MAX) {
-        return gs_fail(err, GS_ELIMIT, "%s: larger than %d bytes", file, (int)GS_DATASET_BYTES_MAX);
-    }
-    size_t length = bytes > 0 ? (size_t)bytes : 0;
-    char *text = gs_arena_take(arena, length, 1);
-    if (text == NULL) {
-        return no_memory(file, err);
-    }
-    if (bytes < 0 || fseek(stream, 0, SEEK_SET) != 0 || fread(text, 1, length, stream) != length) {
-        return gs_fail(err, GS_EIO, "%s: cannot be read", file);
-    }
-    *out_text = text;
-    *out_length = length;
-    return GS_OK;
-}
-
-static gs_status read_text(const char *file, gs_arena *arena, const char **out_text,
-                           size_t *out_length, gs_error *err)
-{
-    FILE *stream = fopen(file, "rb");
-    if (stream == NULL) {
-        return gs_fail(err, GS_ENOTFOUND,
-                       "%s: cannot be opened; the data directory holds models/data", file);
-    }
-    gs_status status = read_stream(stream, file, arena, out_text, out_length, err);
-    fclose(stream);
-    return status;
-}
-
-gs_status gs_dataset_read(size_t index, const char *data_dir, gs_arena *arena, gs_dataset *out,
-                          gs_error *err)
-{
-    GS_ASSERT(index + 1 < sizeof gs_dataset_names / sizeof gs_dataset_names[0]);
-    char file[PATH_BYTES];
-    int used =
-        snprintf(file, sizeof file, "%s/models/data/%s.csv", data_dir, gs_dataset_names[index]);
-    if (used < 0 || (size_t)used >= sizeof file) {
-        return gs_fail(err, GS_ELIMIT, "%.80s...: path of the data directory is too long",
-                       data_dir);
-    }
+    (void)config;
     /* The text is needed only until it is parsed, so it does not stay in the caller's arena. */
     gs_arena text_arena;
     gs_arena_init(&text_arena);
+    const char *file = NULL;
     const char *text = NULL;
     size_t length = 0;
-    gs_status status = read_text(file, &text_arena, &text, &length, err);
+    gs_status status = gs_data_file_bundled(data_dir, "digits.csv", &text_arena, &file, err);
+    if (status == GS_OK) {
+        status = gs_data_file_read(file, "; the data directory holds models/data", &text_arena,
+                                   &text, &length, err);
+    }
     if (status == GS_OK) {
         status = gs_digits_parse(text, length, file, arena, out, err);
     }
@@ -233,29 +165,12 @@ gs_status gs_dataset_read(size_t index, const char *data_dir, gs_arena *arena, g
     return status;
 }
 
-gs_status gs_sample_order_init(gs_sample_order *order, const gs_dataset *dataset, uint64_t seed,
-                               gs_arena *arena)
-{
-    *order = (gs_sample_order){.dataset = dataset, .seed = seed};
-    for (int i = 0; i < GS_SAMPLE_ORDER_EPOCHS; i++) {
-        order->epochs[i] = -1;
-    }
-    order->rows = GS_TAKE(arena, uint32_t, (size_t)dataset->train_count * GS_SAMPLE_ORDER_EPOCHS);
-    return order->rows == NULL ? GS_ENOMEM : GS_OK;
-}
+static const gs_field_table table = {.name = "digits"};
 
-uint32_t gs_sample_order_row(gs_sample_order *order, int64_t position)
-{
-    GS_ASSERT(position >= 0);
-    int64_t count = order->dataset->train_count;
-    int64_t epoch = position / count;
-    int64_t slot = epoch % GS_SAMPLE_ORDER_EPOCHS;
-    uint32_t *rows = order->rows + slot * count;
-    if (order->epochs[slot] != epoch) {
-        gs_rng_key key = {.seed = order->seed, .purpose = GS_RNG_DATA, .entity = ENTITY_EPOCH};
-        memcpy(rows, order->dataset->split, (size_t)count * sizeof *rows);
-        shuffle(key, (uint64_t)epoch, rows, count);
-        order->epochs[slot] = epoch;
-    }
-    return rows[position % count];
-}
+const gs_data_source gs_data_source_digits = {
+    .name = "digits",
+    .summary = "1,797 handwritten digits of 8 x 8 pixels, bundled",
+    .source = "Alpaydin and Kaynak, UCI Machine Learning Repository, 1998",
+    .config_table = &table,
+    .read = read,
+};

@@ -1,0 +1,87 @@
+/* workload.data: read once for all runs, and dealt out once to see that every rank gets enough. */
+#include "traces/scenario/scenario_parts.h"
+
+gs_status gs_scenario_load_data(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_workload *workload = &reader->out->workload;
+    if (workload->dataset != NULL) {
+        return GS_OK;
+    }
+    gs_error inner = {0};
+    gs_dataset *dataset = GS_TAKE(reader->arena, gs_dataset, 1);
+    if (dataset == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    gs_status status = gs_data_load(&workload->task.data, reader->source.options->data_dir,
+                                    reader->arena, dataset, &inner);
+    if (status != GS_OK) {
+        return gs_scenario_fail(reader, status, "workload.data", err, "%s", inner.text);
+    }
+    workload->dataset = dataset;
+    return GS_OK;
+}
+
+/* A step that takes more samples than an epoch has is odd, but every rank's batch is sound. */
+static void note_step(gs_scenario_reader *reader)
+{
+    const gs_scenario *out = reader->out;
+    int64_t step = out->workload.batch_per_rank * out->workload.accumulation * out->ranks;
+    int64_t epoch = out->workload.dataset->train_count;
+    if (step > epoch) {
+        gs_scenario_note(reader,
+                         "workload.batch_per_rank: a step of %u ranks takes %lld samples, more "
+                         "than the %lld there are to train with: some count more than once",
+                         out->ranks, (long long)step, (long long)epoch);
+    }
+}
+
+static gs_status check_shards(const gs_scenario_reader *reader, gs_arena *arena, gs_error *err)
+{
+    const gs_workload *workload = &reader->out->workload;
+    gs_error inner = {0};
+    gs_shards shards;
+    gs_status status = gs_shards_create(workload->dataset, &workload->task.data.shards,
+                                        reader->out->ranks, arena, &shards, &inner);
+    if (status == GS_OK) {
+        status = gs_shards_check_batch(&shards, workload->batch_per_rank, &inner);
+    }
+    return status == GS_OK
+               ? GS_OK
+               : gs_scenario_fail(reader, status, "workload.data", err, "%s", inner.text);
+}
+
+/* Does the model take such data? */
+static gs_status check_model(const gs_scenario_reader *reader, gs_arena *arena, gs_error *err)
+{
+    const gs_workload *workload = &reader->out->workload;
+    gs_error inner = {0};
+    gs_network *network = GS_TAKE(arena, gs_network, 1);
+    if (network == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    gs_status status = workload->task.model->build(workload->task.model_config,
+                                                   &workload->dataset->shape, network, &inner);
+    return status == GS_OK
+               ? GS_OK
+               : gs_scenario_fail(reader, status, "workload.model", err, "%s", inner.text);
+}
+
+gs_status gs_scenario_check_data(gs_scenario_reader *reader, gs_error *err)
+{
+    const gs_workload *workload = &reader->out->workload;
+    if (!workload->real_gradients) {
+        return GS_OK;
+    }
+    GS_TRY(gs_scenario_load_data(reader, err));
+    gs_arena arena;
+    gs_arena_init(&arena);
+    gs_status status = check_shards(reader, &arena, err);
+    if (status == GS_OK) {
+        status = check_model(reader, &arena, err);
+    }
+    gs_arena_fini(&arena);
+    if (status == GS_OK) {
+        note_step(reader);
+    }
+    return status;
+}
