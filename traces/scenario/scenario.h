@@ -73,18 +73,18 @@ typedef struct gs_workload {
     const gs_layer_table *layers; /* that it was made from; NULL: recorded */
     bool timed_by_flops;          /* and by the rates of devices: the layers carry no times */
     int64_t batch_per_rank;
-    int64_t accumulation;  /* micro-steps per step */
-    int element_bytes;     /* dtype */
-    const char *dtype;     /* "fp32" */
-    bool checkpointing;    /* memory.checkpointing: full */
+    int64_t accumulation;          /* micro-steps per step */
+    int element_bytes;             /* dtype */
+    const char *dtype;             /* "fp32" */
+    bool checkpointing;            /* memory.checkpointing: full */
     int64_t offload_element_bytes; /* memory.offload: of each element, in the host; 0: none */
     gs_input_stage input;
     bool real_gradients;
     gs_task_config task;
     const gs_dataset *dataset; /* what task.data names, read once for all runs; NULL: not read */
-    double flops_per_s;     /* 0: the rate of the device */
-    int64_t budget_steps;   /* optimizer steps; from budget.steps or budget.samples */
-    double target_accuracy; /* 0: none */
+    double flops_per_s;        /* 0: the rate of the device */
+    int64_t budget_steps;      /* optimizer steps; from budget.steps or budget.samples */
+    double target_accuracy;    /* 0: none */
 } gs_workload;
 
 typedef enum gs_law {
