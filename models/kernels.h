@@ -17,6 +17,7 @@
     X(copy,  a[i])                                                                                 \
     X(fill,  k)                                                                                    \
     X(lerp,  dst[i] + k * (a[i] - dst[i]))                                                         \
+    X(mul,   dst[i] * a[i])                                                                        \
     X(scale, dst[i] * k)                                                                           \
     X(sub,   a[i] - b[i])
 /* clang-format on */

@@ -227,12 +227,22 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
     }
 }
 
-static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last)
 {
     gs_replay_entity *entity = host;
     (void)self, (void)last;
     gs_entity_memory_apply(&entity->memory, param, grad, rate_scale);
+}
+
+static void end_step(void *host, gs_peer self)
+{
+    (void)host, (void)self;
+}
+
+static void drop(void *host, gs_peer self, gs_slice gradient)
+{
+    (void)host, (void)self, (void)gradient;
 }
 
 static void drained(void *host, gs_peer self)
@@ -263,6 +273,8 @@ static const gs_host_calls calls = {
     .wake = wake,
     .vec = vec,
     .apply = apply,
+    .end_step = end_step,
+    .drop = drop,
     .drained = drained,
     .failed = failed,
 };

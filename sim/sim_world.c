@@ -432,17 +432,17 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
 
 enum { SGD_MOVES = 5 }; /* reads x, g, v; writes x, v */
 
-static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last)
 {
     gs_sim *sim = host;
     gs_sim_entity *entity = entity_of(sim, self);
     gs_time_ns duration = self.role == GS_WORKER ? gs_sim_worker_apply_ns(sim, self.index) : -1;
     if (duration < 0) {
-        duration = vector_ns(sim, entity, SGD_MOVES, sim->job.elements);
+        duration = vector_ns(sim, entity, SGD_MOVES, param.length);
     }
     if (self.role == GS_WORKER) {
-        gs_time_ns moved = gs_scenario_offload_ns(sim->scenario, self.index, sim->job.elements);
+        gs_time_ns moved = gs_scenario_offload_ns(sim->scenario, self.index, param.length);
         duration = gs_time_after(duration, moved);
     }
     on_stream(sim, self, duration, GS_SPAN_KERNEL);
@@ -450,6 +450,18 @@ static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, doubl
     if (last && self.role == GS_WORKER) {
         gs_sim_worker_step_ended(sim, self.index);
     }
+}
+
+static void end_step(void *host, gs_peer self)
+{
+    gs_sim_worker_step_ended(host, self.index);
+}
+
+static void drop(void *host, gs_peer self, gs_slice gradient)
+{
+    gs_sim *sim = host;
+    (void)self;
+    sim->dropped_elements += (double)gradient.length;
 }
 
 static void drained(void *host, gs_peer self)
@@ -483,6 +495,8 @@ const gs_host_calls gs_sim_host_calls = {
     .wake = wake,
     .vec = vec,
     .apply = apply,
+    .end_step = end_step,
+    .drop = drop,
     .drained = drained,
     .failed = failed,
 };

@@ -382,22 +382,53 @@ void gs_vec(gs_world *world, gs_vop vop, gs_slice dst, gs_slice a, double k)
     world->config.calls->vec(world->config.host, world->config.self, vop, dst, a, k);
 }
 
+/* A worker's steps are those it began; a server's are its updates. */
+static bool may_end_step(gs_driver *driver, const char *service)
+{
+    if (driver->config.self.role == GS_WORKER && driver->steps_ended >= driver->steps_begun) {
+        gs_driver_broke(driver, GS_ECONTRACT, "%s: no step has begun that could end", service);
+    }
+    return !driver->failed;
+}
+
 void gs_apply(gs_world *world, uint32_t param, uint32_t grad, double rate_scale, bool last)
 {
-    int64_t elements = world->config.job->elements;
-    if (!gs_driver_enter(world, "apply") ||
-        !gs_driver_may_use(world, "apply", (gs_slice){param, 0, elements}, true) ||
-        !gs_driver_may_use(world, "apply", (gs_slice){grad, 0, elements}, false)) {
+    gs_slice whole = {param, 0, world->config.job->elements};
+    gs_apply_slice(world, whole, grad, rate_scale, last);
+}
+
+void gs_apply_slice(gs_world *world, gs_slice param, uint32_t grad, double rate_scale, bool last)
+{
+    gs_slice from = {grad, param.offset, param.length};
+    if (!gs_driver_enter(world, "apply") || !gs_driver_may_use(world, "apply", param, true) ||
+        !gs_driver_may_use(world, "apply", from, false) ||
+        (last && !may_end_step(world, "apply"))) {
         return;
     }
-    if (last && world->config.self.role == GS_WORKER && world->steps_ended >= world->steps_begun) {
-        gs_driver_broke(world, GS_ECONTRACT, "apply: no step has begun that could end");
+    if (param.length < world->config.job->elements && !world->config.layout->applies_slices) {
+        gs_driver_broke(world, GS_ECONTRACT, "apply: the layout does not declare applies_slices");
         return;
     }
     world->config.calls->apply(world->config.host, world->config.self, param, grad, rate_scale,
                                last);
     if (last) {
         world->steps_ended++;
+    }
+}
+
+void gs_end_step(gs_world *world)
+{
+    if (!gs_driver_enter(world, "end_step") || !may_end_step(world, "end_step")) {
+        return;
+    }
+    world->config.calls->end_step(world->config.host, world->config.self);
+    world->steps_ended++;
+}
+
+void gs_drop(gs_world *world, gs_slice gradient)
+{
+    if (gs_driver_enter(world, "drop") && gs_driver_may_use(world, "drop", gradient, false)) {
+        world->config.calls->drop(world->config.host, world->config.self, gradient);
     }
 }
 

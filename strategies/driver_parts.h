@@ -90,8 +90,8 @@ struct gs_world {
     uint32_t copies_outstanding;
     gs_op ops_issued;
     uint64_t collectives_issued;
-    int64_t lent_high[GS_VECTORS_MAX]; /* no lent slice of the vector ends above it */
-    uint32_t lent_count[GS_VECTORS_MAX];
+    int64_t *lent_high;   /* [vectors]: no lent slice of the vector ends above it */
+    uint32_t *lent_count; /* [vectors] */
 
     /* Point to point. */
     uint32_t posted_first, posted_last;

@@ -71,9 +71,14 @@ typedef struct gs_host_calls {
     /* Asks gs_driver_step_begin again on a later turn. */
     void (*wake)(void *host, gs_peer self);
     void (*vec)(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k);
-    /* last: the entity's step ends with it. */
-    void (*apply)(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+    /* A slice of a vector of parameters, by the same elements of vector grad. last: the entity's
+     * step ends with it. */
+    void (*apply)(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last);
+    /* The step of a worker ends without an update. */
+    void (*end_step)(void *host, gs_peer self);
+    /* So much of a gradient was computed and is not used. */
+    void (*drop)(void *host, gs_peer self, gs_slice gradient);
     /* The entity is drained. */
     void (*drained)(void *host, gs_peer self);
     /* A rule was broken, or ranks disagree: the run ends. The driver does nothing more after this.

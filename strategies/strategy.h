@@ -36,7 +36,7 @@ enum { GS_ANY = 0xffff, GS_ENTITIES_MAX = 0xfffe };
 
 /* Vectors of an entity. PARAM and GRAD exist for every worker, PARAM for every server; own vectors
  * follow. */
-enum { GS_PARAM = 0, GS_GRAD = 1, GS_OWN = 2, GS_VECTORS_MAX = 16 };
+enum { GS_PARAM = 0, GS_GRAD = 1, GS_OWN = 2 };
 
 /* A piece of a host-owned vector, in elements. */
 typedef struct gs_slice {
@@ -96,6 +96,7 @@ typedef enum gs_cut { GS_CUT_COMMON, GS_CUT_OWN } gs_cut;
 /* What a strategy needs, declared before the run; static for its whole length. */
 typedef struct gs_layout {
     uint32_t servers;                    /* server entities used; 0: none */
+    uint32_t gradients_per_update;       /* of a server, each a worker's step; 0: 1 */
     uint32_t own_vectors[GS_ROLE_COUNT]; /* beyond PARAM and GRAD, each of job->elements */
     size_t state_bytes[GS_ROLE_COUNT];
     uint32_t copies_max[GS_ROLE_COUNT];      /* outstanding sends with GS_SEND_COPY */
@@ -103,7 +104,9 @@ typedef struct gs_layout {
     uint32_t communicator_count;
     gs_communicator communicators[GS_COMMUNICATORS_MAX]; /* numbered from 0 */
     bool point_to_point;                                 /* uses send, recv or note */
-    bool ordered; /* issues collectives in one order over all communicators, as NCCL wants */
+    bool applies_slices; /* the optimizer gets less than a whole vector: not with one that looks at
+                            all of it (clipping, lars, a dynamic loss scale) */
+    bool ordered;        /* issues collectives in one order over all communicators, as NCCL wants */
     gs_bucket_rule buckets;
     gs_cut cut;
 } gs_layout;

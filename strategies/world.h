@@ -33,6 +33,17 @@ void gs_vec(gs_world *world, gs_vop vop, gs_slice dst, gs_slice a, double k);
  * step of the entity, its step counter ticks. On the entity's stream; no completion event. */
 void gs_apply(gs_world *world, uint32_t param, uint32_t grad, double rate_scale, bool last);
 
+/* The same on a slice of vector `param` with the same elements of vector `grad`; less than a whole
+ * vector only where the layout says applies_slices. */
+void gs_apply_slice(gs_world *world, gs_slice param, uint32_t grad, double rate_scale, bool last);
+
+/* The step of a worker ends without an update of its own: its weights were updated elsewhere and
+ * are here now. What `last` does, and nothing else. */
+void gs_end_step(gs_world *world);
+
+/* A gradient that came, or a share of one, is not used: counts the work that was for nothing. */
+void gs_drop(gs_world *world, gs_slice gradient);
+
 /* To `to` on `tag`; op_done when it has left and the slice is free again. GS_SEND_COPY: a private
  * copy in stream order, the slice is free at once; op_done comes all the same, so that who sends
  * can keep to the at most copies_max that may be outstanding. */

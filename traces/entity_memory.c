@@ -69,6 +69,17 @@ static gs_status check_loss_scale(const gs_entity_memory_config *config, gs_erro
                    "have to know with which scale each gradient was made; give a number");
 }
 
+static gs_status check_slices(const gs_entity_memory_config *config, gs_error *err)
+{
+    if (config->task == NULL || !config->layout->applies_slices ||
+        !gs_optimizer_needs_whole(gs_task_optimizer(config->task))) {
+        return GS_OK;
+    }
+    return gs_fail(err, GS_EUNSUPPORTED,
+                   "workload.optimizer: clip and lars look at the whole gradient, and each server "
+                   "has a share of it; give the strategy servers=1, or use sgd without clip");
+}
+
 gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory_config *config,
                                 gs_arena *arena, gs_error *err)
 {
@@ -76,10 +87,13 @@ gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory
     uint32_t vectors = GS_OWN + config->layout->own_vectors[config->self.role];
     size_t count = task != NULL ? gs_task_parameter_count(task) : 0;
     size_t state_floats = task != NULL ? gs_task_state_floats(task) : 0;
-    GS_ASSERT(vectors <= GS_VECTORS_MAX);
     *memory = (gs_entity_memory){.config = *config};
     GS_TRY(check_loss_scale(config, err));
-    bool ok = gs_vectors_init(&memory->vectors, vectors, count, config->job->elements, arena) &&
+    GS_TRY(check_slices(config, err));
+    memory->updates = GS_TAKE(arena, int64_t, vectors);
+    memory->gradient_scale = GS_TAKE(arena, double, vectors);
+    bool ok = memory->updates != NULL && memory->gradient_scale != NULL &&
+              gs_vectors_init(&memory->vectors, vectors, count, config->job->elements, arena) &&
               gs_versions_init(&memory->versions, vectors, config->job->elements, arena);
     if (ok && state_floats > 0) {
         memory->optimizer_state = GS_TAKE(arena, float, vectors *state_floats);
@@ -231,18 +245,20 @@ static float *state_of(const gs_entity_memory *memory, uint32_t vector)
 static int64_t samples_before(const gs_entity_memory *memory, uint32_t param)
 {
     const gs_entity_memory_config *config = &memory->config;
-    int64_t steps = config->self.role == GS_WORKER
-                        ? memory->first_pass * config->job->ranks
-                        : memory->updates[param] * config->job->accumulation;
-    return steps * config->batch_per_rank;
+    if (config->self.role == GS_WORKER) {
+        return memory->first_pass * config->job->ranks * config->batch_per_rank;
+    }
+    uint32_t gradients = config->layout->gradients_per_update;
+    gradients = gradients > 0 ? gradients : 1;
+    return memory->updates[param] * gradients * config->job->accumulation * config->batch_per_rank;
 }
 
-void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t grad,
+void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
                             double rate_scale)
 {
     const gs_task *task = memory->config.task;
     int64_t behind =
-        gs_versions_apply(&memory->versions, param, grad, 0, memory->versions.elements);
+        gs_versions_apply(&memory->versions, param.vector, grad, param.offset, param.length);
     if (behind >= 0 && memory->config.staleness != NULL) {
         gs_staleness_add(memory->config.staleness, behind);
     }
@@ -250,18 +266,22 @@ void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t g
         return;
     }
     size_t count = memory->vectors.count;
+    size_t applied;
+    float *parameters = memory->vectors.data + param.vector * count;
+    const float *first = floats_of(memory, param, &applied);
     double scale = gs_task_optimizer(task)->loss_scale;
     gs_optimizer_update update = {
-        .parameters = memory->vectors.data + param * count,
+        .parameters = parameters,
         .gradient = memory->vectors.data + grad * count,
-        .state = state_of(memory, param),
-        .count = count,
+        .state = state_of(memory, param.vector),
+        .offset = (size_t)(first - parameters),
+        .count = applied,
         .rate_scale = rate_scale,
         .gradient_scale = scale > 0.0 ? scale : memory->gradient_scale[grad],
-        .updates = memory->updates[param],
-        .samples = samples_before(memory, param),
+        .updates = memory->updates[param.vector],
+        .samples = samples_before(memory, param.vector),
     };
-    memory->updates[param] += gs_task_apply(task, &update) ? 1 : 0;
+    memory->updates[param.vector] += gs_task_apply(task, &update) ? 1 : 0;
 }
 
 void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan)

@@ -76,13 +76,14 @@ typedef struct gs_entity_memory {
     float *optimizer_state; /* [vector][gs_task_state_floats]; NULL: none */
     int64_t passes;         /* forward and backward passes begun: where the next samples are */
     int64_t first_pass;     /* of the gradient begun last */
-    int64_t updates[GS_VECTORS_MAX];       /* that the optimizer made to each vector */
-    double gradient_scale[GS_VECTORS_MAX]; /* loss scale of the gradient that a vector holds */
+    int64_t *updates;       /* [vector]: that the optimizer made to each */
+    double *gradient_scale; /* [vector]: loss scale of the gradient that it holds */
 } gs_entity_memory;
 
 /* PARAM holds the task's starting parameters, everything else is 0. Pointers in config are borrowed
  * for the life of the memory; owner of the rest: the arena. Errors: GS_ENOMEM, GS_EUNSUPPORTED (a
- * dynamic loss scale where servers apply: they do not know with which scale a gradient was made).
+ * dynamic loss scale where servers apply: they do not know with which scale a gradient was made; an
+ * optimizer that looks at a whole vector where the layout applies slices).
  */
 GS_MUST_USE gs_status gs_entity_memory_init(gs_entity_memory *memory,
                                             const gs_entity_memory_config *config, gs_arena *arena,
@@ -103,11 +104,11 @@ GS_MUST_USE bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into,
 /* dst = vop(dst, a, k) by the kernel of that name. false: not the same number of floats. */
 GS_MUST_USE bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst,
                                       gs_slice a, double k);
-/* The task's optimizer on the whole of vector param; its state belongs to that vector. Schedules
- * are read at the samples that all ranks learned from before: of a worker those before its last
- * gradient, as if all ranks had done as many passes as it; of a server those of the updates it made
- * to param, each as if it were of one worker's step. */
-void gs_entity_memory_apply(gs_entity_memory *memory, uint32_t param, uint32_t grad,
+/* The task's optimizer on a slice of vector param, by the same elements of vector grad; its state
+ * belongs to param. Schedules are read at the samples that all ranks learned from before: of a
+ * worker those before its last gradient, as if all ranks had done as many passes as it; of a server
+ * those of the updates it made to param, each of as many workers' steps as the layout says. */
+void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
                             double rate_scale);
 /* A step of this worker begins: counts its passes, and fixes what its gradient is scaled by and
  * which weights it is of. */

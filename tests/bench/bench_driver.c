@@ -39,7 +39,7 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
     (void)host, (void)self, (void)vop, (void)dst, (void)a, (void)k;
 }
 
-static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last)
 {
     (void)host, (void)self, (void)param, (void)grad, (void)rate_scale, (void)last;

@@ -36,6 +36,9 @@ Test(kernels, each_computes_its_formula)
     gs_kernel_lerp(d, A, NULL, COUNT, 0.25F); /* d + (a - d) / 4 */
     expect(d, -3, -0.5F, 3.0625F, 256.375F, 8.875F);
     memcpy(d, D, sizeof d);
+    gs_kernel_mul(d, A, NULL, COUNT, 0); /* d a */
+    expect(d, -15, -16, 1, 512, -6);
+    memcpy(d, D, sizeof d);
     gs_kernel_scale(d, NULL, NULL, COUNT, -4);
     expect(d, 20, -8, -16, -2, -48);
     gs_kernel_sub(d, A, B, COUNT, 0);

@@ -103,10 +103,23 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
     ((probe_host *)host)->vecs++;
 }
 
-static void apply(void *host, gs_peer self, uint32_t param, uint32_t grad, double rate_scale,
+static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last)
 {
-    (void)host, (void)self, (void)param, (void)grad, (void)rate_scale, (void)last;
+    (void)self, (void)grad, (void)rate_scale, (void)last;
+    ((probe_host *)host)->applied += param.length;
+}
+
+static void end_step(void *host, gs_peer self)
+{
+    (void)self;
+    ((probe_host *)host)->steps_ended++;
+}
+
+static void drop(void *host, gs_peer self, gs_slice gradient)
+{
+    (void)self;
+    ((probe_host *)host)->dropped += gradient.length;
 }
 
 static void drained(void *host, gs_peer self)
@@ -139,6 +152,8 @@ static const gs_host_calls calls = {
     .wake = wake,
     .vec = vec,
     .apply = apply,
+    .end_step = end_step,
+    .drop = drop,
     .drained = drained,
     .failed = failed,
 };

@@ -16,7 +16,8 @@ typedef struct probe_host {
     int failures;
     uint32_t slots[PROBE_SLOTS_MAX]; /* of what the driver wants to be told of later, in order */
     int slot_count;
-    int parts_sent, notes_sent, wakes, drained, vecs;
+    int parts_sent, notes_sent, wakes, drained, vecs, steps_ended;
+    int64_t applied, dropped; /* elements */
     bool other_op; /* absorb finds a part of another op */
 } probe_host;
 

@@ -343,6 +343,69 @@ Test(driver_rules, a_step_ends_once)
     expect("worker 0, step 1, wrong: apply: no step has begun that could end");
 }
 
+HOOK(end_step)
+{
+    UNUSED;
+    gs_end_step(world);
+}
+
+Test(driver_rules, a_step_whose_update_was_made_elsewhere_ends_too)
+{
+    run_after_backward(end_step);
+    expect_peace();
+    cr_expect_eq(gs_driver_step(host.driver), 1);
+    cr_expect_eq(host.steps_ended, 1);
+    cr_expect_eq(host.applied, 0);
+}
+
+HOOK(end_twice)
+{
+    UNUSED;
+    gs_apply(world, GS_PARAM, GS_GRAD, 1.0, true);
+    gs_end_step(world);
+}
+
+Test(driver_rules, a_step_ends_once_whichever_way)
+{
+    run_after_backward(end_twice);
+    expect("worker 0, step 1, wrong: end_step: no step has begun that could end");
+}
+
+HOOK(apply_shares)
+{
+    UNUSED;
+    gs_apply_slice(world, part(GS_PARAM, 5, 20), GS_GRAD, 1.0, false);
+    gs_apply_slice(world, part(GS_PARAM, 25, 7), GS_GRAD, 1.0, true);
+}
+
+Test(driver_rules, a_slice_of_a_vector_is_updated_where_the_layout_says_so)
+{
+    host.layout.applies_slices = true;
+    run_after_backward(apply_shares);
+    expect_peace();
+    cr_expect_eq(host.applied, 27);
+    cr_expect_eq(gs_driver_step(host.driver), 1);
+}
+
+Test(driver_rules, slices_for_the_optimizer_are_declared)
+{
+    run_after_backward(apply_shares);
+    expect(PREFIX "apply: the layout does not declare applies_slices");
+}
+
+HOOK(drop_a_share)
+{
+    UNUSED;
+    gs_drop(world, part(GS_GRAD, 3, 11));
+}
+
+Test(driver_rules, what_is_not_used_is_counted)
+{
+    run_after_backward(drop_a_share);
+    expect_peace();
+    cr_expect_eq(host.dropped, 11);
+}
+
 /* ---------------------------------------------------------------- names and sizes */
 
 HOOK(reduce_elsewhere)

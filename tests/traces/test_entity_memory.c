@@ -160,12 +160,12 @@ Test(entity_memory, each_vector_has_optimizer_state_of_its_own)
     gs_slice all = slice(GS_OWN, 0, made.job.elements);
     cr_expect(gs_entity_memory_vec(&memory, GS_VOP_copy, all, slice(GS_PARAM, 0, made.job.elements),
                                    0.0));
-    gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 1.0);
-    gs_entity_memory_apply(&memory, GS_OWN, GS_GRAD, 1.0);
+    gs_entity_memory_apply(&memory, slice(GS_PARAM, 0, made.job.elements), GS_GRAD, 1.0);
+    gs_entity_memory_apply(&memory, slice(GS_OWN, 0, made.job.elements), GS_GRAD, 1.0);
     /* Momentum that was shared would make the second update larger. */
     cr_expect_eq(gs_entity_memory_hash(&memory, GS_PARAM, 1),
                  gs_entity_memory_hash(&memory, GS_OWN, 1));
-    gs_entity_memory_apply(&memory, GS_OWN, GS_GRAD, 1.0);
+    gs_entity_memory_apply(&memory, slice(GS_OWN, 0, made.job.elements), GS_GRAD, 1.0);
     cr_expect_neq(gs_entity_memory_hash(&memory, GS_PARAM, 1),
                   gs_entity_memory_hash(&memory, GS_OWN, 1));
 }
@@ -184,7 +184,7 @@ Test(entity_memory, without_a_task_nothing_is_done)
     cr_expect(gs_entity_memory_put(&memory, slice(GS_PARAM, 0, 5), payload, true));
     cr_expect(
         gs_entity_memory_vec(&memory, GS_VOP_add, slice(GS_OWN, 0, 5), slice(GS_GRAD, 1, 5), 1.0));
-    gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 1.0);
+    gs_entity_memory_apply(&memory, slice(GS_PARAM, 0, made.job.elements), GS_GRAD, 1.0);
     cr_expect_eq(take_gradient(NULL, plan(3), &loss, &err), GS_OK);
     cr_expect(isnan(loss));
     cr_expect_null(gs_entity_memory_vector(&memory, GS_PARAM, &count));
@@ -210,9 +210,11 @@ Test(entity_memory, a_gradient_is_as_stale_as_the_weights_it_was_taken_at)
         cr_assert_eq(take_gradient(timing_only == 1 ? NULL : workspace, plan(1), &loss, &err),
                      GS_OK);
         cr_assert(gs_entity_memory_copy(&memory, grad, &pool, &pushed)); /* of version 0 */
-        gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 0.0);         /* 0 behind */
+        gs_entity_memory_apply(&memory, slice(GS_PARAM, 0, made.job.elements), GS_GRAD,
+                               0.0); /* 0 behind */
         cr_assert(gs_entity_memory_put(&memory, grad, pushed, false));
-        gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 0.0); /* 1 behind */
+        gs_entity_memory_apply(&memory, slice(GS_PARAM, 0, made.job.elements), GS_GRAD,
+                               0.0); /* 1 behind */
         cr_assert(gs_entity_memory_copy(&memory, param, &pool, &pulled));
         cr_expect_eq(pushed->version, 0);
         cr_expect_eq(pulled->version, 2);
@@ -220,8 +222,10 @@ Test(entity_memory, a_gradient_is_as_stale_as_the_weights_it_was_taken_at)
                      GS_OK);
         cr_assert(gs_entity_memory_vec(&memory, GS_VOP_copy, sum, grad, 0.0)); /* version 2 */
         cr_assert(gs_entity_memory_put(&memory, sum, pushed, true));           /* and 0 */
-        gs_entity_memory_apply(&memory, GS_PARAM, GS_OWN, 0.0);                /* 2 behind */
-        gs_entity_memory_apply(&memory, GS_PARAM, GS_GRAD, 0.0);               /* 3 - 2 behind */
+        gs_entity_memory_apply(&memory, slice(GS_PARAM, 0, made.job.elements), GS_OWN,
+                               0.0); /* 2 behind */
+        gs_entity_memory_apply(&memory, slice(GS_PARAM, 0, made.job.elements), GS_GRAD,
+                               0.0); /* 3 - 2 behind */
         cr_expect_eq(staleness.counts[0], 1);
         cr_expect_eq(staleness.counts[1], 2);
         cr_expect_eq(staleness.counts[2], 1);
