@@ -68,6 +68,7 @@ static gs_status start_recording(gs_live_shared *shared, gs_error *err)
         .cut_step = shared->layout.cut == GS_CUT_COMMON ? config->budget_steps : -1,
         .ranks = config->job->ranks,
         .servers = shared->layout.servers,
+        .number = config->number,
     };
     (void)snprintf(about.strategy, sizeof about.strategy, "%s", config->strategy->strategy->name);
     return gs_recording_init(&shared->recording, &about, err);

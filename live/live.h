@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "live/live_net.h"
+#include "models/halves.h"
 #include "models/task.h"
 #include "traces/recording.h"
 #include "traces/scenario/scenario.h"
@@ -20,6 +21,7 @@ typedef struct gs_live_config {
     const gs_job *job;
     const gs_task *task;    /* NULL: timing only */
     int64_t batch_per_rank; /* samples of one forward and backward pass */
+    gs_number number;       /* what gradients and payloads are made of */
     int64_t budget_steps;  /* optimizer steps of a rank, or their mean where each cuts on its own */
     const char *transport; /* name of transports.def */
     gs_delay delay;

@@ -64,6 +64,7 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
                                       .self = self,
                                       .task = config->task,
                                       .batch_per_rank = config->batch_per_rank,
+                                      .number = config->number,
                                       .staleness = &entity->staleness};
     if (config->task != NULL && self.role == GS_WORKER) {
         GS_TRY(gs_task_workspace_create(config->task, config->batch_per_rank, &entity->arena,

@@ -310,6 +310,7 @@ gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_error *er
                                       .self = entity->self,
                                       .task = config->task,
                                       .batch_per_rank = config->recording->about.batch_per_rank,
+                                      .number = (gs_number)config->recording->about.number,
                                       .staleness = &replay->staleness};
     GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &replay->arena, err));
     gs_driver_config driver = {.strategy = config->strategy->strategy,

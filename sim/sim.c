@@ -119,6 +119,7 @@ static gs_status make_watch(gs_sim *sim, gs_error *err)
         .task = sim->task,
         .workspace = sim->workspaces[0],
         .optimizer = &workload->task.optimizer,
+        .number = workload->number,
         .ranks = sim->job.ranks,
         .batch_per_rank = workload->batch_per_rank,
         .fidelity_every = interval(sim->scenario, 0, EVALUATIONS),
@@ -145,6 +146,7 @@ static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
         .self = entity->self,
         .task = sim->task,
         .batch_per_rank = sim->scenario->workload.batch_per_rank,
+        .number = sim->scenario->workload.number,
         .staleness = &sim->staleness,
     };
     return gs_entity_memory_init(&entity->memory, &memory, &sim->arena, err);

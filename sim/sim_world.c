@@ -430,8 +430,6 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
     }
 }
 
-enum { SGD_MOVES = 5 }; /* reads x, g, v; writes x, v */
-
 static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last)
 {
@@ -439,7 +437,8 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
     gs_sim_entity *entity = entity_of(sim, self);
     gs_time_ns duration = self.role == GS_WORKER ? gs_sim_worker_apply_ns(sim, self.index) : -1;
     if (duration < 0) {
-        duration = vector_ns(sim, entity, SGD_MOVES, param.length);
+        int64_t moves = gs_optimizer_moves(&sim->scenario->workload.task.optimizer);
+        duration = vector_ns(sim, entity, moves, param.length);
     }
     if (self.role == GS_WORKER) {
         gs_time_ns moved = gs_scenario_offload_ns(sim->scenario, self.index, param.length);

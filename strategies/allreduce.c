@@ -10,6 +10,7 @@ typedef struct config {
     int64_t accumulation;
     bool overlap;
     int algorithm;
+    int average;
 } config;
 
 typedef struct state {
@@ -18,10 +19,12 @@ typedef struct state {
     bool quiescing;
 } state;
 
-enum { COMMUNICATOR = 0, TENSOR = -1, AUTO = 0 };
+enum { COMMUNICATOR = 0, TENSOR = -1, AUTO = 0, BEFORE = 0 };
 
 static const char *const bucket_words[] = {"tensor", NULL};
 static const char *const algorithms[] = {"auto", "naive", "ring", NULL};
+
+static const char *const averages[] = {"before", "after", NULL};
 
 static const gs_field fields[] = {
     {.name = "bucket",
@@ -57,6 +60,13 @@ static const gs_field fields[] = {
      .default_text = "auto",
      .choices = algorithms,
      .help = "how the sum travels; auto: ring"},
+    {.name = "average",
+     .kind = GS_FIELD_CHOICE,
+     GS_FIELD_AT(config, average),
+     .default_text = "before",
+     .choices = averages,
+     .help =
+         "divide by the ranks before the sum, or after: then a half-precision sum may overflow"},
 };
 
 static const gs_field_table table = {
@@ -117,12 +127,19 @@ static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
     return (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = (uint32_t)passes};
 }
 
-/* The mean is taken before the sum, as DDP does: a sum of n gradients could overflow in half
- * precision. */
+static void divide(gs_world *world, gs_slice slice)
+{
+    gs_vec(world, GS_VOP_scale, slice, slice, 1.0 / gs_world_job(world)->ranks);
+}
+
+/* DDP takes the mean before the sum: a sum of n gradients could overflow in half precision. */
 static void reduce(gs_world *world, uint32_t bucket)
 {
+    const config *chosen = gs_world_config(world);
     gs_slice slice = gs_bucket_slice(world, bucket);
-    gs_vec(world, GS_VOP_scale, slice, slice, 1.0 / gs_world_job(world)->ranks);
+    if (chosen->average == BEFORE) {
+        divide(world, slice);
+    }
     (void)gs_all_reduce(world, COMMUNICATOR, slice, bucket);
 }
 
@@ -162,8 +179,11 @@ static void backward_done(gs_world *world, void *memory, const gs_event *event)
 
 static void op_done(gs_world *world, void *memory, const gs_event *event)
 {
+    const config *chosen = gs_world_config(world);
     state *self = memory;
-    (void)event;
+    if (chosen->average != BEFORE) {
+        divide(world, gs_bucket_slice(world, (uint32_t)event->cookie));
+    }
     self->pending--;
     finish_step(world, self);
 }

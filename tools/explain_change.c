@@ -53,8 +53,9 @@ static void add_half_precision(maker *all)
 {
     if (all->base->workload.element_bytes > 2) {
         gs_scenario *copy = gs_variant_copy(all->base, all->arena);
+        copy->workload.number = GS_FP16;
         copy->workload.element_bytes = 2;
-        add(all, "fp16", copy, "the same here (numbers stay fp32)", "fp16 gradients");
+        add(all, "fp16", copy, "from gradients rounded to fp16", "fp16 gradients");
     }
 }
 

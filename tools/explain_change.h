@@ -10,7 +10,7 @@ typedef struct gs_change {
     const char *key;       /* for programs: "link_x2" */
     const char *name;      /* for people: "nic x2 (20 Gbit/s)"; owner: the arena */
     gs_scenario *scenario; /* owner: the arena */
-    const char *learns;    /* "the same" where it changes only how fast, or "differently" */
+    const char *learns;    /* "the same" where it changes only how fast, or what it changes */
 } gs_change;
 
 /* Every change that means something here: no loader without an input stage, no bucket for a

@@ -204,13 +204,15 @@ static void put_loader(const gs_input_stage *input, FILE *out)
     }
 }
 
-/* Where bytes on the wire and numbers are not of one kind. */
+/* What another number than fp32 means for bytes and for what is learned. */
 static void put_dtype(const gs_scenario *scenario, FILE *out)
 {
     int64_t bytes = scenario->workload.element_bytes;
     if (scenario->workload.real_gradients && bytes != 4) {
-        fprintf(out, "workload.dtype: %s %s the bytes; the numbers stay fp32 in this version\n",
-                dtype_of(scenario), bytes < 4 ? "halves" : "doubles");
+        fprintf(out, "workload.dtype: %s %s the bytes; %s\n", dtype_of(scenario),
+                bytes < 4 ? "halves" : "doubles",
+                bytes < 4 ? "gradients and what is sent are rounded to it, weights stay fp32"
+                          : "all numbers stay fp32");
     }
 }
 

@@ -91,7 +91,8 @@ gs_status gs_gradient_watch_create(const gs_gradient_watch_config *config, gs_ar
 static bool is_judged(const gs_gradient_watch *watch, int64_t step)
 {
     int64_t every = watch->config.fidelity_every;
-    return step >= 0 && step % every == step / every % every;
+    return gs_optimizer_is_linear(watch->config.optimizer) && step >= 0 &&
+           step % every == step / every % every;
 }
 
 static bool is_looked_at(const gs_gradient_watch *watch, int64_t step)
@@ -102,6 +103,14 @@ static bool is_looked_at(const gs_gradient_watch *watch, int64_t step)
 static bool has_momentum(const gs_gradient_watch *watch)
 {
     return watch->config.optimizer->momentum > 0.0;
+}
+
+/* Rounded or scaled gradients are not the exact ones. */
+static bool comes_exact(const gs_gradient_watch *watch)
+{
+    bool is_half = watch->config.number == GS_FP16 || watch->config.number == GS_BF16;
+    double scale = watch->config.optimizer->loss_scale;
+    return !is_half && !(scale < 1.0 || scale > 1.0);
 }
 
 static bool needs_gradient(const gs_gradient_watch *watch, int64_t step)
@@ -273,8 +282,8 @@ static gs_status complete(gs_gradient_watch *watch, slot *at, gs_time_ns at_ns)
 {
     make_mean(at->model, watch->count, at->weights);
     if (needs_gradient(watch, at->step)) {
-        at->is_exact = at->equal;
-        if (!at->equal) {
+        at->is_exact = at->equal && comes_exact(watch);
+        if (!at->is_exact) {
             for (size_t i = 0; i < watch->count; i++) {
                 watch->pinned[i] = (float)at->model[i];
             }

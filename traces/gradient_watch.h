@@ -9,6 +9,7 @@
 #define GS_TRACES_GRADIENT_WATCH_H
 
 #include "base/arena.h"
+#include "models/halves.h"
 #include "models/task.h"
 #include "traces/record.h"
 #include "traces/series.h"
@@ -19,6 +20,7 @@ typedef struct gs_gradient_watch_config {
     const gs_task *task;
     gs_task_workspace *workspace; /* for batches of batch_per_rank */
     const gs_optimizer_config *optimizer;
+    gs_number number; /* what the gradients that come are rounded to */
     uint32_t ranks;
     int64_t batch_per_rank;
     int64_t fidelity_every; /* >= 1: one step of so many is judged, each time another of them, so

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORD_BYTES = 32, CAPACITY_MIN = 1024, VERSION = 1, ORDER_MARK = 0x01020304 };
+enum { RECORD_BYTES = 32, CAPACITY_MIN = 1024, VERSION = 2, ORDER_MARK = 0x01020304 };
 
 _Static_assert(sizeof(gs_input_record) == RECORD_BYTES, "records are 32 bytes in files");
 
@@ -135,6 +135,7 @@ static gs_status check_head(const char *file, const file_head *head, gs_error *e
     const gs_recording_about *about = &head->about;
     if (head->hash != gs_hash(0, head, offsetof(file_head, hash)) || about->ranks < 1 ||
         about->ranks > GS_ENTITIES_MAX || about->servers > GS_ENTITIES_MAX ||
+        about->number >= GS_NUMBER_COUNT ||
         memchr(about->strategy, '\0', sizeof about->strategy) == NULL) {
         return gs_fail(err, GS_EPARSE, "%s: the first %zu bytes are damaged", file, sizeof *head);
     }

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "models/halves.h"
 #include "strategies/strategy.h"
 
 #include <stddef.h>
@@ -62,6 +63,8 @@ typedef struct gs_recording_about {
     uint64_t weights_hash; /* of the models of all workers in rank order; 0 in timing-only runs */
     uint32_t ranks;
     uint32_t servers;
+    uint32_t number; /* gs_number of gradients and payloads */
+    uint32_t reserved;
 } gs_recording_about;
 
 typedef struct gs_recording {
@@ -88,7 +91,7 @@ uint32_t gs_recording_check(uint32_t before, const gs_input_record *record);
 /* Entities by number: workers, then servers. */
 uint32_t gs_recording_entity(const gs_recording_about *about, gs_peer peer);
 
-/* "gradsync.recording/1". Errors of write: GS_EIO. Errors of read: GS_EIO, GS_ENOTFOUND, GS_EPARSE
+/* "gradsync.recording/2". Errors of write: GS_EIO. Errors of read: GS_EIO, GS_ENOTFOUND, GS_EPARSE
  * (damaged, with byte and record), GS_EVERSION, GS_ENOMEM; out is written only on GS_OK. */
 GS_MUST_USE gs_status gs_recording_write(const gs_recording *recording, const char *file,
                                          gs_error *err);

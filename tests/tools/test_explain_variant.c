@@ -287,7 +287,7 @@ Test(explain_variant, a_change_says_whether_it_learns_the_same)
     const gs_change *four = find_change(changes, count, "accumulate_4");
     const gs_change *link = find_change(changes, count, "link_x2");
     cr_assert(half != NULL && four != NULL && link != NULL);
-    cr_expect_str_eq(half->learns, "the same here (numbers stay fp32)");
+    cr_expect_str_eq(half->learns, "from gradients rounded to fp16");
     cr_expect_str_eq(four->learns, "differently");
     cr_expect_str_eq(link->learns, "the same");
 }

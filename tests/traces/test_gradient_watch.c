@@ -31,8 +31,8 @@ static float *floats(void)
 static void watch_with(double momentum, double weight_decay, int64_t fidelity_every,
                        int64_t look_every)
 {
-    optimizer =
-        (gs_optimizer_config){.rate = rate, .momentum = momentum, .weight_decay = weight_decay};
+    optimizer = (gs_optimizer_config){
+        .rate = rate, .momentum = momentum, .weight_decay = weight_decay, .loss_scale = 1.0};
     gs_gradient_watch_config config = {.task = made.task,
                                        .workspace = workspace,
                                        .optimizer = &optimizer,

@@ -376,7 +376,7 @@ Test(scenario_errors, of_strategies_on_the_command_line)
                             "allreduce.bucket: \"1\" has no unit; write 1B or 1MiB");
     expect_strategy_refused(GS_EINVAL, "allreduce:bukcet=1MiB",
                             "allreduce: there is no key \"bukcet\"; did you mean bucket? known are "
-                            "bucket, first_bucket, accumulation, overlap, algorithm");
+                            "bucket, first_bucket, accumulation, overlap, algorithm, average");
     expect_strategy_refused(GS_ENOTFOUND, "ring",
                             "no strategy \"ring\": that is an algorithm; write "
                             "allreduce:algorithm=ring");

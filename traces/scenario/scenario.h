@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/config.h"
 #include "base/json.h"
+#include "models/halves.h"
 #include "models/task.h"
 #include "strategies/strategy.h"
 #include "traces/curve.h"
@@ -80,6 +81,7 @@ typedef struct gs_workload {
     int64_t offload_element_bytes; /* memory.offload: of each element, in the host; 0: none */
     gs_input_stage input;
     bool real_gradients;
+    gs_number number; /* dtype: what gradients and payloads are made of */
     gs_task_config task;
     const gs_dataset *dataset; /* what task.data names, read once for all runs; NULL: not read */
     double flops_per_s;        /* 0: the rate of the device */

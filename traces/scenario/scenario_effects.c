@@ -216,6 +216,50 @@ static void check_noise(gs_scenario_reader *reader)
     check_bandwidth(reader);
 }
 
+/* --- the optimizer -------------------------------------------------------------------------- */
+
+/* Keys that the rule of the optimizer does not look at. */
+static void check_optimizer(gs_scenario_reader *reader)
+{
+    static const char *const of_sgd[] = {"nesterov", NULL};
+    static const char *const of_momentum[] = {"momentum", NULL};
+    static const char *const of_adam[] = {"beta1", "beta2", "epsilon", NULL};
+    static const char *const of_lars[] = {"trust", NULL};
+    const gs_optimizer_config *optimizer = &reader->out->workload.task.optimizer;
+    effect of = {"workload.optimizer", &gs_optimizer_config_table, optimizer, ANYWHERE};
+    bool is_adam = optimizer->kind == GS_ADAM || optimizer->kind == GS_ADAMW;
+    if (optimizer->kind != GS_SGD) {
+        note_unused(reader, &of, of_sgd, "only sgd looks ahead");
+    } else if (!(optimizer->momentum > 0.0)) {
+        note_unused(reader, &of, of_sgd, "momentum is 0");
+    }
+    if (is_adam) {
+        note_unused(reader, &of, of_momentum, "adam has beta1 in its place");
+    } else {
+        note_unused(reader, &of, of_adam, "they are of adam and adamw");
+    }
+    if (optimizer->kind != GS_LARS) {
+        note_unused(reader, &of, of_lars, "it is of lars");
+    }
+}
+
+static void check_schedule(gs_scenario_reader *reader)
+{
+    static const char *const drops[] = {"drop_samples", "drop_factor", NULL};
+    static const char *const end[] = {"schedule_samples", NULL};
+    const gs_optimizer_config *optimizer = &reader->out->workload.task.optimizer;
+    const gs_schedule *schedule = &optimizer->schedule;
+    effect of = {"workload.optimizer", &gs_optimizer_config_table, optimizer, ANYWHERE};
+    if (schedule->kind != GS_SCHEDULE_STEP) {
+        note_unused(reader, &of, drops, "schedule is not step");
+    } else if (schedule->drops.count > 0) {
+        note_unused(reader, &of, end, "drop_samples says where the rate drops");
+    }
+    if (schedule->kind == GS_SCHEDULE_CONSTANT) {
+        note_unused(reader, &of, end, "schedule is constant");
+    }
+}
+
 /* --- the rest ------------------------------------------------------------------------------- */
 
 static void check_kept(gs_scenario_reader *reader)
@@ -377,6 +421,8 @@ gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err)
 {
     check_links(reader);
     check_noise(reader);
+    check_optimizer(reader);
+    check_schedule(reader);
     check_kept(reader);
     check_blocking(reader);
     check_batch(reader);

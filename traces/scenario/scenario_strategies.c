@@ -279,6 +279,20 @@ static gs_status check_twice(gs_scenario_reader *reader, const gs_strategy_choic
     return GS_OK;
 }
 
+static gs_status check_loss_scale(gs_scenario_reader *reader, const gs_strategy_choice *choice,
+                                  const gs_layout *layout, gs_error *err)
+{
+    const gs_workload *workload = &reader->out->workload;
+    if (layout->servers == 0 || !workload->real_gradients ||
+        workload->task.optimizer.loss_scale > 0.0) {
+        return GS_OK;
+    }
+    return gs_scenario_fail(reader, GS_EUNSUPPORTED, "workload.optimizer.loss_scale", err,
+                            "dynamic does not work with the servers of strategy \"%s\": they do "
+                            "not know with which scale a gradient was made; give a number",
+                            choice->label);
+}
+
 /* Asks each strategy whether it can run this job. */
 static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *choices,
                                uint32_t count, gs_error *err)
@@ -294,6 +308,7 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
             return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
                            choices[i].label, inner.text);
         }
+        GS_TRY(check_loss_scale(reader, &choices[i], &layout, err));
         choices[i].algorithm =
             layout.communicator_count == 0
                 ? ""

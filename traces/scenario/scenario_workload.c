@@ -13,8 +13,9 @@ enum { PROFILE_FILES_MAX = 65536, DEFAULT_STEPS = 100, AHEAD_MAX = 1 << 20 };
 #define ELEMENTS_MAX 1e13
 #define BYTES_MAX    0x1p62 /* of a run; they are counted in 63 bits */
 
-static const char *const dtype_names[] = {"fp32", "fp16", "bf16", "fp64", NULL};
-static const int dtype_bytes[] = {4, 2, 2, 8};
+static const char *const dtype_names[] = {
+    [GS_FP32] = "fp32", [GS_FP16] = "fp16", [GS_BF16] = "bf16", [GS_FP64] = "fp64", NULL};
+static const int dtype_bytes[] = {[GS_FP32] = 4, [GS_FP16] = 2, [GS_BF16] = 2, [GS_FP64] = 8};
 static const char *const target_metrics[] = {"accuracy", NULL};
 static const char PROFILE_FOLDER[] = "traces/profiles";
 
@@ -25,7 +26,7 @@ static const gs_field workload_fields[] = {
     {"accumulation", GS_FIELD_INT, GS_FIELD_AT(gs_workload_config, accumulation), "1", 1, 65536, NULL,
      "passes per optimizer step"},
     {"dtype", GS_FIELD_CHOICE, GS_FIELD_AT(gs_workload_config, dtype), "fp32", 0, 0, dtype_names,
-     "gradient elements on the wire"},
+     "gradients and what is sent; fp16, bf16: rounded to it where gradients are real"},
     {"real_gradients", GS_FIELD_BOOL, GS_FIELD_AT(gs_workload_config, real_gradients), "false", 0, 0, NULL,
      "train model on data as well; false: time only"},
     {"flops_per_s", GS_FIELD_REAL, GS_FIELD_AT(gs_workload_config, flops_per_s), "0", 0, 1e21, NULL,
@@ -78,6 +79,7 @@ static gs_status read_budget(gs_scenario_reader *reader, gs_error *err)
     if (budget->samples > 0) {
         out->budget_steps = (budget->samples + samples_per_step - 1) / samples_per_step;
     }
+    out->task.optimizer.schedule.budget_samples = out->budget_steps * samples_per_step;
     return GS_OK;
 }
 
@@ -110,6 +112,7 @@ gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err)
     out->dtype = dtype_names[config->dtype];
     out->flops_per_s = config->flops_per_s;
     out->real_gradients = config->real_gradients;
+    out->number = (gs_number)config->dtype;
     GS_TRY(read_task(reader, err));
     GS_TRY(gs_scenario_read_object(reader, "workload.input", &gs_scenario_input_table, &out->input,
                                    err));
