@@ -3,8 +3,8 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "strategies/registry.h"
+#include "traces/consensus.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -515,6 +515,26 @@ static uint64_t weights_hash(const gs_sim *sim)
     return hash;
 }
 
+/* Where there is no memory to look at all models at once it is not known. */
+static void set_consensus(const gs_sim *sim, gs_run_facts *facts)
+{
+    uint32_t ranks = sim->job.ranks;
+    const float **models = calloc(ranks, sizeof *models);
+    double *weights = calloc(ranks, sizeof *weights);
+    size_t count = 0;
+    facts->has_models = sim->learns && models != NULL && weights != NULL;
+    if (facts->has_models) {
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            uint32_t vector;
+            gs_driver_model_view(sim->entities[rank].driver, &vector, &weights[rank]);
+            models[rank] = gs_entity_memory_vector(&sim->entities[rank].memory, vector, &count);
+        }
+        facts->consensus_distance = gs_consensus_distance(models, weights, ranks, count);
+    }
+    free(models);
+    free(weights);
+}
+
 void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
 {
     *out = sim->result;
@@ -529,13 +549,15 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
                                   sim->scenario->workload.batch_per_rank;
     out->facts.nic_bytes_sent = sim->net.nic_bytes;
     out->facts.events = sim->loop.handled;
+    out->facts.applied_gradients = sim->staleness.count;
     out->facts.staleness_mean = gs_staleness_mean(&sim->staleness);
     out->facts.staleness_p95 = gs_staleness_quantile(&sim->staleness, 0.95);
-    out->facts.staleness_max = sim->staleness.count > 0 ? (double)sim->staleness.max : (double)NAN;
+    out->facts.staleness_max = (double)sim->staleness.max;
     out->facts.target_accuracy = sim->scenario->workload.target_accuracy;
     if (sim->watch != NULL) {
         gs_gradient_watch_facts(sim->watch, &out->facts);
     }
+    set_consensus(sim, &out->facts);
     if (out->facts.end_ns == 0) {
         out->facts.end_ns = gs_sim_loop_now_ns(&sim->loop);
     }

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "traces/gradient_look.h"
+#include "traces/gradient_noise.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,8 +25,10 @@ typedef struct slot {
     double weights;   /* how many models that is */
     double *gradient; /* [count]: sum of the gradients, their mean once all came */
     double gradients;
-    double *units; /* [count]: sum of the gradients scaled to length 1; where there are looks */
+    double *units; /* [count]: sum of the gradients scaled to length 1 */
     uint32_t unit_count;
+    double squares; /* sum of the squared lengths of the gradients */
+    double apart;   /* sum of the squared distances of the weights from the first ones */
     passes *passes; /* [ranks] */
 } slot;
 
@@ -35,9 +38,13 @@ struct gs_gradient_watch {
     slot slots[SLOTS];
     float *pinned, *scratch; /* [count]: weights to compute at, and what comes out */
     gs_gradient_look *look;  /* NULL: never */
-    uint32_t cosine_name, error_name;
+    uint32_t cosine_name, error_name, noise_name, consensus_name;
     int64_t judged;
-    double cosines, errors; /* sums over them */
+    double cosines, errors, lengths; /* sums over them */
+    int64_t compared;                /* steps at which the gradients of the ranks were */
+    double rank_cosines;             /* sum over them */
+    gs_gradient_noise noise;         /* of them */
+    gs_gradient_noise looked_noise;  /* of the steps that are looked at */
 };
 
 /* ---------------------------------------------------------------- creation */
@@ -48,13 +55,10 @@ static gs_status make_slot(const gs_gradient_watch *watch, gs_arena *arena, slot
     out->first = GS_TAKE(arena, float, watch->count);
     out->model = GS_TAKE(arena, double, watch->count);
     out->gradient = GS_TAKE(arena, double, watch->count);
+    out->units = GS_TAKE(arena, double, watch->count);
     out->passes = GS_TAKE(arena, passes, watch->config.ranks);
-    bool ok =
-        out->first != NULL && out->model != NULL && out->gradient != NULL && out->passes != NULL;
-    if (watch->config.look_every > 0) {
-        out->units = GS_TAKE(arena, double, watch->count);
-        ok = ok && out->units != NULL;
-    }
+    bool ok = out->first != NULL && out->model != NULL && out->gradient != NULL &&
+              out->units != NULL && out->passes != NULL;
     return ok ? GS_OK : GS_ENOMEM;
 }
 
@@ -81,6 +85,8 @@ gs_status gs_gradient_watch_create(const gs_gradient_watch_config *config, gs_ar
     if (config->look_every > 0) {
         GS_TRY(gs_gradient_look_create(gs_task_network(config->task), config->series, arena,
                                        &watch->look));
+        GS_TRY(gs_series_find_name(config->series, "noise_scale_samples", &watch->noise_name));
+        GS_TRY(gs_series_find_name(config->series, "consensus_distance", &watch->consensus_name));
     }
     *out = watch;
     return GS_OK;
@@ -88,11 +94,18 @@ gs_status gs_gradient_watch_create(const gs_gradient_watch_config *config, gs_ar
 
 /* ---------------------------------------------------------------- which steps */
 
-static bool is_judged(const gs_gradient_watch *watch, int64_t step)
+/* Of the steps by which the whole run is judged. */
+static bool is_sampled(const gs_gradient_watch *watch, int64_t step)
 {
     int64_t every = watch->config.fidelity_every;
     return gs_optimizer_is_linear(watch->config.optimizer) && step >= 0 &&
            step % every == step / every % every;
+}
+
+/* Only of a linear optimizer does the change of the weights tell what was applied. */
+static bool is_judged(const gs_gradient_watch *watch, int64_t step)
+{
+    return is_sampled(watch, step) && gs_optimizer_is_linear(watch->config.optimizer);
 }
 
 static bool is_looked_at(const gs_gradient_watch *watch, int64_t step)
@@ -115,7 +128,7 @@ static bool comes_exact(const gs_gradient_watch *watch)
 
 static bool needs_gradient(const gs_gradient_watch *watch, int64_t step)
 {
-    return is_judged(watch, step) || is_looked_at(watch, step);
+    return is_sampled(watch, step) || is_looked_at(watch, step);
 }
 
 static bool is_wanted(const gs_gradient_watch *watch, int64_t step)
@@ -134,6 +147,7 @@ static void begin(const gs_gradient_watch *watch, slot *at, const gs_gradient_ta
     at->equal = true;
     at->is_exact = false;
     at->weights = 0.0;
+    at->apart = 0.0;
     memcpy(at->first, taken->at, watch->count * sizeof *at->first);
     memset(at->model, 0, bytes);
 }
@@ -144,18 +158,21 @@ static void begin_gradient(const gs_gradient_watch *watch, slot *at)
     memset(at->gradient, 0, bytes);
     at->gradients = 0.0;
     at->unit_count = 0;
-    if (at->units != NULL) {
-        memset(at->units, 0, bytes);
-    }
+    at->squares = 0.0;
+    memset(at->units, 0, bytes);
 }
 
 static void add_model(const gs_gradient_watch *watch, slot *at, const gs_gradient_taken *taken)
 {
     at->equal = at->equal && memcmp(at->first, taken->at, watch->count * sizeof *taken->at) == 0;
     at->weights += taken->weight;
+    double square = 0.0;
     for (size_t i = 0; i < watch->count; i++) {
+        double apart = (double)taken->at[i] - (double)at->first[i];
         at->model[i] += taken->weight * (double)taken->at[i];
+        square += apart * apart;
     }
+    at->apart += taken->weight * square;
 }
 
 /* Every sample of the step counts the same. */
@@ -169,7 +186,8 @@ static void add_gradient(const gs_gradient_watch *watch, slot *at, const float *
         at->gradient[i] += micro_steps * value;
         square += value * value;
     }
-    if (is_looked_at(watch, at->step) && square > 0.0) {
+    at->squares += micro_steps * square;
+    if (square > 0.0 && isfinite(square)) {
         double scale = 1.0 / sqrt(square);
         at->unit_count++;
         for (size_t i = 0; i < watch->count; i++) {
@@ -188,8 +206,8 @@ static bool compute_again(gs_gradient_watch *watch, slot *at)
         for (uint32_t micro = 0; micro < of->count; micro++) {
             gs_task_request request = {
                 .rank = rank,
-                .first_sample = gs_task_position(config->task, rank, of->first + micro,
-                                                 config->batch_per_rank),
+                .first_sample =
+                    gs_task_position(config->task, rank, of->first + micro, config->batch_per_rank),
                 .sample_count = config->batch_per_rank,
                 .accumulate = micro > 0,
             };
@@ -227,6 +245,18 @@ static double cosine_of_ranks(const gs_gradient_watch *watch, const slot *at)
         square += at->units[i] * at->units[i];
     }
     return ranks > 1.0 ? (square - at->unit_count) / (ranks * (ranks - 1.0)) : (double)NAN;
+}
+
+/* Root mean square distance of the weights from their mean, which is known. */
+static double consensus_of(const gs_gradient_watch *watch, const slot *at)
+{
+    double mean = 0.0;
+    for (size_t i = 0; i < watch->count; i++) {
+        double apart = at->model[i] - (double)at->first[i];
+        mean += apart * apart;
+    }
+    double square = at->equal ? 0.0 : at->apart / at->weights - mean;
+    return square > 0.0 ? sqrt(square) : square <= 0.0 ? 0.0 : (double)NAN;
 }
 
 static const slot *known(const gs_gradient_watch *watch, int64_t step)
@@ -273,8 +303,39 @@ static gs_status judge(gs_gradient_watch *watch, int64_t step, gs_time_ns at_ns)
     watch->judged++;
     watch->cosines += cosine;
     watch->errors += error;
+    watch->lengths += sqrt(applied / exact);
     GS_TRY(put(watch, watch->cosine_name, at_ns, cosine));
     return put(watch, watch->error_name, at_ns, error);
+}
+
+/* The exact gradients of the ranks beside each other; their mean is known. */
+static gs_status compare(gs_gradient_watch *watch, const slot *at, gs_time_ns at_ns)
+{
+    double mean_square = 0.0;
+    double cosine = cosine_of_ranks(watch, at);
+    double samples = at->gradients * (double)watch->config.batch_per_rank;
+    bool looked_at = is_looked_at(watch, at->step);
+    for (size_t i = 0; i < watch->count; i++) {
+        mean_square += at->gradient[i] * at->gradient[i];
+    }
+    double rank_square = at->squares / at->gradients;
+    if (isfinite(rank_square) && isfinite(mean_square) && watch->config.ranks > 1) {
+        if (is_sampled(watch, at->step)) {
+            watch->compared++;
+            watch->rank_cosines += cosine;
+            gs_gradient_noise_add(&watch->noise, watch->config.ranks, samples, rank_square,
+                                  mean_square);
+        }
+        if (looked_at) {
+            gs_gradient_noise_add(&watch->looked_noise, watch->config.ranks, samples, rank_square,
+                                  mean_square);
+            double scale = gs_gradient_noise_recent(&watch->looked_noise);
+            if (isfinite(scale)) {
+                GS_TRY(put(watch, watch->noise_name, at_ns, scale));
+            }
+        }
+    }
+    return looked_at ? gs_gradient_look_add(watch->look, at->gradient, cosine, at_ns) : GS_OK;
 }
 
 /* All ranks have come to this step. */
@@ -291,8 +352,11 @@ static gs_status complete(gs_gradient_watch *watch, slot *at, gs_time_ns at_ns)
         }
         make_mean(at->gradient, watch->count, at->gradients);
     }
-    if (is_looked_at(watch, at->step) && at->is_exact) {
-        GS_TRY(gs_gradient_look_add(watch->look, at->gradient, cosine_of_ranks(watch, at), at_ns));
+    if (needs_gradient(watch, at->step) && at->is_exact) {
+        GS_TRY(compare(watch, at, at_ns));
+    }
+    if (is_looked_at(watch, at->step)) {
+        GS_TRY(put(watch, watch->consensus_name, at_ns, consensus_of(watch, at)));
     }
     return is_judged(watch, at->step - 1) ? judge(watch, at->step - 1, at_ns) : GS_OK;
 }
@@ -326,5 +390,11 @@ void gs_gradient_watch_facts(const gs_gradient_watch *watch, gs_run_facts *facts
     if (watch->judged > 0) {
         facts->fidelity_cosine = watch->cosines / (double)watch->judged;
         facts->fidelity_error = watch->errors / (double)watch->judged;
+        facts->fidelity_length = watch->lengths / (double)watch->judged;
+    }
+    facts->compared_steps = watch->compared;
+    if (watch->compared > 0) {
+        facts->gradient_cosine = watch->rank_cosines / (double)watch->compared;
+        facts->noise_scale_samples = gs_gradient_noise_scale(&watch->noise);
     }
 }

@@ -1,6 +1,7 @@
 /* Watches what the ranks of a job learn from: the gradient each takes in a step, and at which
  * weights. Says how true the updates are to the exact gradient (gradient fidelity, defined in
- * docs/formats.md), and what the gradients look like (traces/gradient_look.h).
+ * docs/formats.md), how far the ranks are apart and how noisy their gradients
+ * (traces/gradient_noise.h), and what the gradients look like (traces/gradient_look.h).
  *
  * It asks a strategy for nothing: where all ranks take their gradients at the same weights, these
  * are the exact one; else they are computed once more at the mean of the weights. It changes
@@ -49,7 +50,7 @@ typedef struct gs_gradient_taken {
 GS_MUST_USE gs_status gs_gradient_watch_take(gs_gradient_watch *watch,
                                              const gs_gradient_taken *taken);
 
-/* Sets the fidelity of the run so far. */
+/* Sets what was seen of the gradients of the run so far. */
 void gs_gradient_watch_facts(const gs_gradient_watch *watch, gs_run_facts *facts);
 
 #endif

@@ -162,6 +162,26 @@ static bool put_curve(const gs_record *record, const gs_run_facts *facts, double
     return censored;
 }
 
+static void put_learning(const gs_run_facts *facts, double *values)
+{
+    if (facts->fidelity_steps > 0) {
+        values[AT_fidelity_cosine_ratio] = facts->fidelity_cosine;
+        values[AT_fidelity_error_ratio] = facts->fidelity_error;
+    }
+    if (facts->applied_gradients > 0) {
+        values[AT_staleness_mean] = facts->staleness_mean;
+        values[AT_staleness_p95] = facts->staleness_p95;
+        values[AT_staleness_max] = facts->staleness_max;
+    }
+    if (facts->compared_steps > 0) {
+        values[AT_gradient_cosine_ratio] = facts->gradient_cosine;
+        values[AT_noise_scale_samples] = facts->noise_scale_samples;
+    }
+    if (facts->has_models) {
+        values[AT_consensus_distance] = facts->consensus_distance;
+    }
+}
+
 gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts, double *values,
                             bool *out_censored)
 {
@@ -188,13 +208,7 @@ gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts, 
         values[AT_samples_per_s] = samples * (double)GS_NS_PER_S / (double)facts->end_ns;
     }
     values[AT_events] = (double)facts->events;
-    if (facts->fidelity_steps > 0) {
-        values[AT_fidelity_cosine_ratio] = facts->fidelity_cosine;
-        values[AT_fidelity_error_ratio] = facts->fidelity_error;
-    }
-    values[AT_staleness_mean] = facts->staleness_mean;
-    values[AT_staleness_p95] = facts->staleness_p95;
-    values[AT_staleness_max] = facts->staleness_max;
+    put_learning(facts, values);
     *out_censored = put_curve(record, facts, values);
     return GS_OK;
 }

@@ -99,8 +99,14 @@ typedef struct gs_run_facts {
     gs_time_ns recovery_ns;   /* of it, lost to faults */
     double target_accuracy;   /* 0: none */
     int64_t fidelity_steps;   /* whose update was judged; 0: none */
-    double fidelity_cosine, fidelity_error;              /* means over them */
-    double staleness_mean, staleness_p95, staleness_max; /* updates; NAN: none was applied */
+    double fidelity_cosine, fidelity_error; /* means over them */
+    double fidelity_length;                 /* of the update over that of the exact one; likewise */
+    int64_t compared_steps;                 /* at which the ranks' gradients were; 0: none */
+    double gradient_cosine, noise_scale_samples;         /* of them; NAN: too noisy to tell */
+    double consensus_distance;                           /* of the models at the end */
+    bool has_models;                                     /* it is known */
+    int64_t applied_gradients;                           /* whose staleness is known; 0: none */
+    double staleness_mean, staleness_p95, staleness_max; /* updates */
     int64_t nic_bytes_sent;                              /* by all NICs over the run */
     uint64_t events;                                     /* of the simulator */
 } gs_run_facts;

@@ -116,6 +116,29 @@ Test(sim_gradients, looks_come_at_their_steps_and_change_nothing_of_the_run)
     cr_assert_gt(gs_record_series_read(record)->bin_count, 0);
 }
 
+Test(sim_gradients, models_agree_at_the_end_where_all_apply_the_same_and_else_not)
+{
+    double values[64];
+    bool censored;
+    for (int gossip = 0; gossip < 2; gossip++) {
+        small_job_config config = learning(4);
+        small_job_init(&job, &config, NULL);
+        if (gossip == 1) {
+            small_job_use(&job, &probe_pair, NULL);
+        }
+        gs_sim_result result = run((gs_sim_config){.record = record});
+        cr_assert_eq(gs_record_metrics(record, &result.facts, values, &censored), GS_OK);
+        double distance = values[gs_metric_find("consensus_distance")];
+        cr_expect(gossip == 1 ? distance > 1e-4 : distance <= 0.0, "%g", distance);
+        cr_expect_gt(values[gs_metric_find("gradient_cosine_ratio")], 0.0);
+        cr_expect_gt(values[gs_metric_find("noise_scale_samples")], 0.0);
+        if (gossip == 0) {
+            teardown();
+            setup();
+        }
+    }
+}
+
 /* 1300 steps, a look at each: more than the 1000 that are kept, so one at every second. */
 Test(sim_gradients, no_more_than_a_thousand_looks_are_kept)
 {

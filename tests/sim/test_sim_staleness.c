@@ -37,7 +37,7 @@ static gs_sim_result run(const gs_strategy *strategy, bool learns)
     config.steps = STEPS;
     small_job_init(&job, &config, NULL);
     if (strategy != NULL) {
-        small_job_use(&job, strategy);
+        small_job_use(&job, strategy, NULL);
     }
     gs_sim_result result = small_job_run(&(gs_sim_config){
         .scenario = &job.scenario, .strategy = &job.choice, .seed = 5, .record = record});

@@ -347,3 +347,38 @@ Test(gradient_watch, change_and_cosine_compare_looks_and_ranks)
     cr_assert_float_eq(last_value("gradient_cosine_ratio"), -1.0, 1e-12);
     cr_assert_eq(count_of("gradient_norm"), 2);
 }
+
+/* Gradients of 3 and of 5 on 165 elements, so |g|^2 is 165 x 17 a rank in the mean and 165 x 16 of
+ * the mean: S is 165 times both batches, G2 165 x 15, and the scale a fifteenth of both batches. */
+Test(gradient_watch, ranks_say_how_noisy_their_gradients_are)
+{
+    watch_with(0.0, 0.0, 1000, 3);
+    plant();
+    for (int64_t step = 0; step < 4; step++) { /* 0 is sampled, 0 and 3 are looked at */
+        tell(0, step);
+        tell(1, step);
+    }
+    gs_run_facts facts = {0};
+    gs_gradient_watch_facts(watch, &facts);
+    cr_expect_eq(facts.compared_steps, 1);
+    cr_expect_float_eq(facts.gradient_cosine, 1.0, 1e-12);
+    cr_expect_float_eq(facts.noise_scale_samples, 2.0 * PROBE_BATCH / 15.0, 1e-9);
+    cr_expect_float_eq(last_value("noise_scale_samples"), 2.0 * PROBE_BATCH / 15.0, 1e-9);
+    cr_expect_eq(count_of("noise_scale_samples"), 2);
+}
+
+/* One model moves by 2 in four elements: both are 2 from their mean. */
+Test(gradient_watch, models_that_drift_apart_are_measured)
+{
+    watch_with(0.0, 0.0, 1000, 3);
+    plant();
+    for (int64_t step = 0; step < 4; step++) {
+        tell(0, step);
+        tell(1, step);
+        cr_expect_float_eq(last_value("consensus_distance"), step < 3 ? 0.0 : 2.0, 1e-6);
+        for (size_t i = 0; i < 4 && step == 0; i++) {
+            models[1][i] = models[0][i] + 2.0F;
+        }
+    }
+    cr_expect_eq(count_of("consensus_distance"), 2);
+}
