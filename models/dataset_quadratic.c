@@ -23,7 +23,7 @@ static const gs_field fields[] = {
     {"noise", GS_FIELD_REAL, GS_FIELD_AT(quadratic_config, noise), "0", 0, 1e6, NULL,
      "standard deviation of what is added to each answer to train with"},
     {"repeats", GS_FIELD_INT, GS_FIELD_AT(quadratic_config, repeats), "32", 1, 4096, NULL,
-     "rows of each dimension to train with; noise is drawn for each"},
+     "pairs of rows of each dimension to train with; noise is drawn for each row"},
     {"data_seed", GS_FIELD_INT, GS_FIELD_AT(quadratic_config, data_seed), "0", 0, 9007199254740992.0, NULL,
      "seed of the lowest point and of the noise; the run's seed does not change them"},
 };
@@ -45,15 +45,17 @@ static double curvature(const quadratic_config *config, int64_t i)
     return config->curvature_min * pow(config->curvature_max / config->curvature_min, place);
 }
 
-/* Row i has sqrt(D h_i) in place i and 0 elsewhere, so that the mean over the D rows of half the
- * squared error is 1/2 sum_i h_i (w_i - w*_i)^2. Repeats change nothing in that: every place has
- * the same share of the rows. */
+/* A row of place i has sqrt(D h_i) there and 0 elsewhere, so that the mean over D of them of half
+ * the squared error is 1/2 sum_i h_i (w_i - w*_i)^2. Repeats change nothing in that: every place
+ * has the same share of the rows. Each row comes with its negative, so that the bias of a model
+ * does not meet the weights: it has curvature 1 and its lowest point at 0. */
 static gs_status generate(const quadratic_config *config, gs_arena *scratch, gs_arena *arena,
                           gs_dataset *out, gs_error *err)
 {
     int64_t dimension = config->dimension;
-    int64_t train_count = dimension * config->repeats;
-    int64_t rows = train_count + dimension;
+    int64_t train_count = 2 * dimension * config->repeats;
+    int64_t test_count = 2 * dimension;
+    int64_t rows = train_count + test_count;
     uint64_t seed = (uint64_t)config->data_seed;
     float *inputs = GS_TAKE(arena, float, (size_t)(rows * dimension));
     float *targets = GS_TAKE(arena, float, (size_t)rows);
@@ -67,9 +69,11 @@ static gs_status generate(const quadratic_config *config, gs_arena *scratch, gs_
     gs_data_normals((gs_rng_key){seed, GS_RNG_DATA, GS_DATA_ANSWERS}, 0, noise,
                     (uint32_t)train_count);
     for (int64_t r = 0; r < rows; r++) {
-        int64_t place = r < train_count ? r / config->repeats : r - train_count;
-        double added = r < train_count ? config->noise * noise[r] : 0.0;
+        bool trains = r < train_count;
+        int64_t place = trains ? r / (2 * config->repeats) : (r - train_count) / 2;
+        double added = trains ? config->noise * noise[r] : 0.0;
         float value = (float)sqrt((double)dimension * curvature(config, place));
+        value = r % 2 == 0 ? value : -value;
         inputs[r * dimension + place] = value;
         targets[r] = (float)((double)value * lowest[place] + added);
     }
@@ -80,7 +84,7 @@ static gs_status generate(const quadratic_config *config, gs_arena *scratch, gs_
                   .answer_width = 1},
         .row_count = rows,
         .train_count = train_count,
-        .test_count = dimension,
+        .test_count = test_count,
         .inputs = inputs,
         .input_stride = dimension,
         .targets = targets,

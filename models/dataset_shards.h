@@ -73,24 +73,4 @@ static inline int64_t gs_shards_size(const gs_shards *shards, uint32_t stream)
  * row would count twice in it; with rank, sizes and what to change. */
 GS_MUST_USE gs_status gs_shards_check_batch(const gs_shards *shards, int64_t batch, gs_error *err);
 
-enum { GS_SAMPLE_ORDER_EPOCHS = 4 };
-
-/* The order of samples, with the permutations used last kept at hand: a cache, never a state, so
- * each thread has its own and all give the same answers. */
-typedef struct gs_sample_order {
-    const gs_shards *shards;
-    uint64_t seed;
-    int64_t *epochs; /* [GS_SAMPLE_ORDER_EPOCHS][stream_count]: which one a slot holds; -1: none */
-    uint32_t *rows;  /* [GS_SAMPLE_ORDER_EPOCHS][row_count] */
-} gs_sample_order;
-
-/* Borrows the shards. Errors: GS_ENOMEM. */
-GS_MUST_USE gs_status gs_sample_order_init(gs_sample_order *order, const gs_shards *shards,
-                                           uint64_t seed, gs_arena *arena);
-
-/* The row at a position (>= 0) of the stream that rank (< ranks) draws from. Every row of the
- * stream comes once in an epoch, late ones from late_epoch on. Cost O(1), O(rows of the stream) at
- * an epoch's start. */
-uint32_t gs_sample_order_row(gs_sample_order *order, uint32_t rank, int64_t position);
-
 #endif

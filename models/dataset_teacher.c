@@ -26,8 +26,8 @@ static const gs_field fields[] = {
      "samples to test with"},
     {"decay", GS_FIELD_REAL, GS_FIELD_AT(teacher_config, decay), "0.25", 0, 4, NULL,
      "input i (from 1) has standard deviation i^-decay"},
-    {"gain", GS_FIELD_REAL, GS_FIELD_AT(teacher_config, gain), "1", 0.001, 100, NULL,
-     "standard deviation of the first layer's weights; larger: harder to learn"},
+    {"gain", GS_FIELD_REAL, GS_FIELD_AT(teacher_config, gain), "2", 0.001, 1000, NULL,
+     "standard deviation of the first layer's weights, times sqrt(inputs); larger: harder to learn"},
     {"data_seed", GS_FIELD_INT, GS_FIELD_AT(teacher_config, data_seed), "0", 0, 9007199254740992.0, NULL,
      "seed of teacher and samples; the run's seed does not change them"},
 };
@@ -66,6 +66,9 @@ static bool make_teacher(const teacher_config *config, gs_arena *arena, teacher 
     }
     gs_data_normals(key, 0, out->first, (uint32_t)(hidden * inputs));
     gs_data_normals(key, 1, out->second, (uint32_t)(classes * hidden));
+    for (size_t i = 0; i < hidden * inputs; i++) {
+        out->first[i] *= config->gain / sqrt((double)inputs);
+    }
     for (size_t i = 0; i < inputs; i++) {
         out->spread[i] = pow((double)(i + 1), -config->decay);
     }
@@ -80,7 +83,7 @@ static uint8_t label_of(const teacher_config *config, const teacher *by)
         for (int64_t i = 0; i < config->inputs; i++) {
             sum += by->first[h * config->inputs + i] * by->sample[i];
         }
-        by->units[h] = tanh(config->gain * sum);
+        by->units[h] = tanh(sum);
     }
     double best = -HUGE_VAL;
     int64_t label = 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "models/dataset_order.h"
 
 /* Answers of test samples per pass; fixed, so that an evaluation does not depend on the batch of
  * its workspace. */

@@ -2,7 +2,7 @@
  *
  * A task is immutable after creation and shared by threads. What a gradient needs as scratch is in
  * a workspace, one a thread. Samples are named by their position in a stream
- * (models/dataset_shards.h), so the weights depend on who computes what and when, never on where it
+ * (models/dataset_order.h), so the weights depend on who computes what and when, never on where it
  * runs. Of iid data there is one stream: with N ranks and b samples each, rank r takes
  * [(step N + r) b, + b), and the mean over the ranks is the gradient one rank would get from the N
  * b samples of that step, up to rounding. Of other shards each rank has its own, and takes [step b,

@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "models/dataset_digits.h"
-#include "models/dataset_shards.h"
+#include "models/dataset_order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "models/dataset_shards.h"
+#include "models/dataset_order.h"
 #include "models/task_config.h"
 #include "tests/support.h"
 
@@ -351,14 +351,14 @@ Test(dataset_shards, shards_of_what_has_no_classes_are_places)
 Test(dataset_shards, a_rank_without_samples_is_named)
 {
     gs_dataset bowl;
-    load("quadratic", "repeats", "1", &bowl); /* 10 rows */
+    load("quadratic", "repeats", "1", &bowl); /* 20 rows */
     config.kind = GS_SHARDS_LABEL;
-    refuse(&bowl, 11,
-           "shards label: rank 0 of 11 gets none of 10 samples; lower the ranks or take more data");
+    refuse(&bowl, 21,
+           "shards label: rank 0 of 21 gets none of 20 samples; lower the ranks or take more data");
     config.kind = GS_SHARDS_UNEQUAL;
     config.size_ratio = 1e6;
     refuse(&bowl, 4,
-           "shards unequal: rank 1 of 4 gets none of 10 samples; lower data.size_ratio or the "
+           "shards unequal: rank 1 of 4 gets none of 20 samples; lower data.size_ratio or the "
            "ranks, or take more data");
 }
 
