@@ -66,6 +66,7 @@ static gs_live *run_live(const gs_sim *sim, gs_delay delay, bool rendezvous, gs_
     config.job = &sim->job;
     config.task = sim->task;
     config.batch_per_rank = made.scenario.workload.batch_per_rank;
+    config.number = made.scenario.workload.number;
     config.budget_steps = STEPS;
     config.delay = delay;
     config.rendezvous = rendezvous;
@@ -108,6 +109,32 @@ static void expect_same_weights(const gs_strategy *strategy)
 Test(hosts, allreduce_has_the_same_bytes_in_sim_and_live)
 {
     expect_same_weights(gs_strategy_find("allreduce"));
+}
+
+Test(hosts, half_precision_has_the_same_bytes_in_sim_and_live)
+{
+    gs_workload *workload = &made.scenario.workload;
+    workload->element_bytes = 2;
+    workload->number = GS_FP16;
+    workload->task.optimizer.loss_scale = GS_LOSS_SCALE_DYNAMIC;
+    expect_same_weights(gs_strategy_find("allreduce"));
+    workload->number = GS_BF16;
+    expect_same_weights(&probe_two_stage);
+}
+
+/* Every rule keeps state and counts updates, and every schedule counts samples. */
+Test(hosts, optimizers_and_schedules_have_the_same_bytes_in_sim_and_live)
+{
+    gs_optimizer_config *optimizer = &made.scenario.workload.task.optimizer;
+    optimizer->kind = GS_ADAMW;
+    optimizer->rate = 0.003;
+    optimizer->weight_decay = 0.01;
+    optimizer->clip = 1.0;
+    optimizer->schedule = (gs_schedule){
+        .kind = GS_SCHEDULE_COSINE, .warmup_samples = 64, .budget_samples = STEPS * RANKS * 8};
+    expect_same_weights(gs_strategy_find("allreduce"));
+    optimizer->kind = GS_LARS;
+    expect_same_weights(&probe_two_stage);
 }
 
 Test(hosts, two_dependent_collectives_have_the_same_bytes_in_sim_and_live)

@@ -42,6 +42,7 @@ static gs_live *record(int index)
     config.budget_steps = STEPS;
     config.delay = (gs_delay)(index / KINDS % GS_DELAY_COUNT);
     config.delay_ns = 20000;
+    config.number = index % 2 == 1 ? GS_BF16 : GS_FP32;
     config.rendezvous = index / (KINDS * GS_DELAY_COUNT) % 2 == 1;
     config.delay_seed = (uint64_t)index;
     config.record = true;
