@@ -553,7 +553,9 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
     out->facts.staleness_mean = gs_staleness_mean(&sim->staleness);
     out->facts.staleness_p95 = gs_staleness_quantile(&sim->staleness, 0.95);
     out->facts.staleness_max = (double)sim->staleness.max;
-    out->facts.target_accuracy = sim->scenario->workload.target_accuracy;
+    out->facts.target_quality = sim->scenario->workload.quality;
+    out->facts.target_value = sim->scenario->workload.target_value;
+    out->facts.is_text = sim->learns && gs_task_network(sim->task)->data.is_tokens;
     if (sim->watch != NULL) {
         gs_gradient_watch_facts(sim->watch, &out->facts);
     }

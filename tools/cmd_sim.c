@@ -99,7 +99,8 @@ static void put_budget(const gs_scenario *scenario, FILE *out)
             passes == 1 ? "" : "es", gs_scenario_budget_samples(scenario));
     if (workload->real_gradients) {
         int64_t steps = gs_sim_evaluation_steps(scenario);
-        fprintf(out, "; accuracy evaluated every %" PRId64 " step%s", steps, steps == 1 ? "" : "s");
+        fprintf(out, "; %s evaluated every %" PRId64 " step%s", gs_quality_words(workload->quality),
+                steps, steps == 1 ? "" : "s");
     }
     fputc('\n', out);
 }

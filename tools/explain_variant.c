@@ -42,7 +42,7 @@ gs_scenario *gs_variant_base(const gs_scenario *scenario, uint32_t strategy, int
     base->strategies = &scenario->strategies[strategy];
     base->strategy_count = 1;
     base->workload.real_gradients = false;
-    base->workload.target_accuracy = 0.0;
+    base->workload.target_value = 0.0;
     gs_variant_set_steps(base, steps);
     return base;
 }

@@ -84,10 +84,10 @@ static char *largest_text(const gs_sim_row *row)
                    parts[largest].name, 100.0 * parts[largest].mean / row->step.mean);
 }
 
-static char *accuracy_text(const gs_sim_row *row)
+static char *learned_value_text(const gs_sim_row *row)
 {
-    return row->accuracy.count > 1 ? gs_text("%.4f +- %.4f", row->accuracy.mean, row->accuracy.sd)
-                                   : gs_text("%.4f", row->accuracy.mean);
+    return row->learned.count > 1 ? gs_text("%.4f +- %.4f", row->learned.mean, row->learned.sd)
+                                  : gs_text("%.4f", row->learned.mean);
 }
 
 /* --- speed ------------------------------------------------------------------------------------ */
@@ -224,7 +224,7 @@ static char *after_text(const gs_sim_row *row)
 static char *race_text(const gs_sim_report *report, const gs_sim_row *first, const gs_sim_row *next,
                        const gs_sim_row **out_preferred)
 {
-    double target = report->scenario->workload.target_accuracy;
+    const char *target = report->target_text;
     char *after = after_text(first);
     gs_ratio ratio = gs_ratio_of(next->seed_target_ns, first->seed_target_ns, first->runs);
     char times[GS_UNIT_TEXT_BYTES];
@@ -233,22 +233,22 @@ static char *race_text(const gs_sim_report *report, const gs_sim_row *first, con
     gs_sim_ratio_text(ratio.value, times);
     *out_preferred = first;
     if (!isfinite(ratio.value)) {
-        text = gs_text("%s reaches accuracy %g first, %s; %s reaches it with other seeds only.",
+        text = gs_text("%s reaches %s first, %s; %s reaches it with other seeds only.",
                        first->label, target, after, next->label);
     } else if (gs_ratio_is_tie(&ratio)) {
         *out_preferred = simpler(first, next);
         text =
-            gs_text("%s and %s tie on the time to accuracy %g, %s (ratio %s; %s): prefer %s, "
+            gs_text("%s and %s tie on the time to %s, %s (ratio %s; %s): prefer %s, "
                     "the simpler one.",
                     first->label, next->label, target, after, times, sure, (*out_preferred)->label);
     } else if (ratio.value < 1.0) {
         /* By the medians, which count runs that never come, it is first; by pairs it is not. */
-        text = gs_text("%s reaches accuracy %g first by the median, %s; where %s reaches it with "
+        text = gs_text("%s reaches %s first by the median, %s; where %s reaches it with "
                        "the same seed, that is sooner (%s).",
                        first->label, target, after, next->label, sure);
     } else {
-        text = gs_text("%s reaches accuracy %g first, %s, %sx sooner than %s (%s).", first->label,
-                       target, after, times, next->label, sure);
+        text = gs_text("%s reaches %s first, %s, %sx sooner than %s (%s).", first->label, target,
+                       after, times, next->label, sure);
     }
     free(after);
     free(sure);
@@ -258,7 +258,7 @@ static char *race_text(const gs_sim_report *report, const gs_sim_row *first, con
 /* What the fastest one does about the target, where another one is first there. */
 static char *yet_text(const gs_sim_report *report, const gs_sim_row *best)
 {
-    double target = report->scenario->workload.target_accuracy;
+    double target = report->scenario->workload.target_value;
     if (!isfinite(best->target_ns)) {
         return gs_text(" %s reaches %g in %u of %u runs within %lld samples.", best->label, target,
                        best->reached, best->good, budget_samples(report));
@@ -273,17 +273,17 @@ static char *yet_text(const gs_sim_report *report, const gs_sim_row *best)
 static char *target_text(const gs_sim_report *report, const gs_sim_row *best,
                          const gs_sim_row **out_about)
 {
-    double target = report->scenario->workload.target_accuracy;
+    const char *target = report->target_text;
     const gs_sim_row *first = first_there(report, NULL);
     const gs_sim_row *next = first == NULL ? NULL : first_there(report, first);
     char *race = NULL;
     *out_about = best;
     if (first == NULL) {
-        race = gs_text("None reaches accuracy %g in most of its runs within %lld samples.", target,
+        race = gs_text("None reaches %s in most of its runs within %lld samples.", target,
                        budget_samples(report));
     } else if (next == NULL) {
         char *after = after_text(first);
-        race = gs_text("%s alone reaches accuracy %g, %s.", first->label, target, after);
+        race = gs_text("%s alone reaches %s, %s.", first->label, target, after);
         free(after);
         *out_about = first;
     } else {
@@ -307,36 +307,38 @@ static char *target_text(const gs_sim_report *report, const gs_sim_row *best,
 
 /* --- learning --------------------------------------------------------------------------------- */
 
-/* One strategy: its accuracy, and the target where there is one. */
+/* One strategy: what it learned, and the target where there is one. */
 static char *learned_text(const gs_sim_report *report, const gs_sim_row *row)
 {
-    double target = report->scenario->workload.target_accuracy;
-    char *accuracy = accuracy_text(row);
+    double target = report->scenario->workload.target_value;
+    const char *words = gs_quality_words(report->scenario->workload.quality);
+    char *value = learned_value_text(row);
     char *text = NULL;
     if (target <= 0.0) {
-        text = gs_text(" Final accuracy %s.", accuracy);
+        text = gs_text(" Final %s %s.", words, value);
     } else if (isfinite(row->target_ns)) {
         char *after = after_text(row);
-        text = gs_text(" Final accuracy %s; %g is reached %s.", accuracy, target, after);
+        text = gs_text(" Final %s %s; %g is reached %s.", words, value, target, after);
         free(after);
     } else {
-        text = gs_text(" Final accuracy %s; %g is reached in %u of %u runs within %lld samples.",
-                       accuracy, target, row->reached, row->good, budget_samples(report));
+        text = gs_text(" Final %s %s; %g is reached in %u of %u runs within %lld samples.", words,
+                       value, target, row->reached, row->good, budget_samples(report));
     }
-    free(accuracy);
+    free(value);
     return text;
 }
 
-/* Several: the accuracy of the fastest, and of the first of the scenario. */
-static char *accuracies_text(const gs_sim_report *report, const gs_sim_row *best)
+/* Several: what the fastest learned, and the first of the scenario. */
+static char *learned_texts(const gs_sim_report *report, const gs_sim_row *best)
 {
     const gs_sim_row *base = best == &report->rows[0] ? fastest(report, best) : &report->rows[0];
-    char *mine = accuracy_text(best);
-    char *theirs = accuracy_text(base);
-    char *text = isfinite(base->accuracy.mean)
-                     ? gs_text(" Final accuracy of %s: %s, of %s: %s.", best->label, mine,
+    const char *words = gs_quality_words(report->scenario->workload.quality);
+    char *mine = learned_value_text(best);
+    char *theirs = learned_value_text(base);
+    char *text = isfinite(base->learned.mean)
+                     ? gs_text(" Final %s of %s: %s, of %s: %s.", words, best->label, mine,
                                base->label, theirs)
-                     : gs_text(" Final accuracy of %s: %s.", best->label, mine);
+                     : gs_text(" Final %s of %s: %s.", words, best->label, mine);
     free(mine);
     free(theirs);
     return text;
@@ -355,11 +357,11 @@ char *gs_sim_report_answer(const gs_sim_report *report)
     if (fastest(report, best) == NULL) {
         text = alone_text(report, best);
         learned = workload->real_gradients ? learned_text(report, best) : NULL;
-    } else if (workload->real_gradients && workload->target_accuracy > 0.0) {
+    } else if (workload->real_gradients && workload->target_value > 0.0) {
         text = target_text(report, best, &about);
     } else {
         text = speed_text(report, best, true);
-        learned = workload->real_gradients ? accuracies_text(report, best) : NULL;
+        learned = workload->real_gradients ? learned_texts(report, best) : NULL;
     }
     char *largest = largest_text(about);
     char *limit = limit_text(report, about);

@@ -95,7 +95,7 @@ static gs_chance chance_over(const gs_sim_row *row, const gs_outcome *outcomes,
     return chance;
 }
 
-static void make_row(gs_sim_row *row, const gs_outcome *outcomes)
+static void make_row(gs_sim_row *row, const gs_outcome *outcomes, gs_quality quality)
 {
     double *values = gs_need(calloc(row->runs + 1, sizeof *values));
     count_outcomes(row, outcomes);
@@ -121,7 +121,7 @@ static void make_row(gs_sim_row *row, const gs_outcome *outcomes)
     row->wait = gather(row, outcomes, "wait_ns", values);
     row->overhead = gather(row, outcomes, "overhead_ns", values);
     row->wire = gather(row, outcomes, "wire_bytes_per_step", values);
-    row->accuracy = gather(row, outcomes, "final_accuracy", values);
+    row->learned = gather(row, outcomes, gs_quality_metric(quality), values);
     make_target(row, outcomes, values);
     free(values);
 }
@@ -144,18 +144,23 @@ char *gs_sim_limit_text(gs_time_ns limit_ns, char out[GS_UNIT_TEXT_BYTES])
 void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_outcome *outcomes,
                         gs_time_ns step_limit_ns, gs_sim_report *out)
 {
+    const gs_workload *workload = &scenario->workload;
     char limit[GS_UNIT_TEXT_BYTES];
     *out = (gs_sim_report){.scenario = scenario,
                            .step_limit_ns = step_limit_ns,
                            .row_count = scenario->strategy_count};
     snprintf(out->limit_title, sizeof out->limit_title, "P(step > %s)",
              gs_sim_limit_text(step_limit_ns, limit));
+    snprintf(out->learned_title, sizeof out->learned_title, "final %s +- sd",
+             gs_quality_words(workload->quality));
+    snprintf(out->target_text, sizeof out->target_text, "%s %g",
+             gs_quality_words(workload->quality), workload->target_value);
     out->rows = gs_need(calloc(out->row_count, sizeof *out->rows));
     for (uint32_t s = 0; s < out->row_count; s++) {
         gs_sim_row *row = &out->rows[s];
         row->label = scenario->strategies[s].label;
         row->runs = seeds;
-        make_row(row, &outcomes[(size_t)s * seeds]);
+        make_row(row, &outcomes[(size_t)s * seeds], workload->quality);
         row->vs_first = gs_ratio_of(out->rows[0].sample_ns, row->sample_ns, seeds);
         row->faster = gs_chance_faster(out->rows[0].sample_ns, row->sample_ns, seeds);
         if (step_limit_ns > 0) {

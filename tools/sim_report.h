@@ -23,9 +23,10 @@ typedef struct gs_sim_row {
     /* [runs], by seed: time per sample, all ranks together; NAN where the run is not good. What
      * strategies are compared by: a step of one may take more samples than a step of another. */
     double *sample_ns;
-    /* [runs], by seed: time to the target accuracy; NAN: not reached, or the run is not good. */
+    /* [runs], by seed: time to the target; NAN: not reached, or the run is not good. */
     double *seed_target_ns;
-    gs_spread step, p50, p95, p99, compute, input, exposed, wait, overhead, wire, rate, accuracy;
+    gs_spread step, p50, p95, p99, compute, input, exposed, wait, overhead, wire, rate;
+    gs_spread learned; /* final value of workload.quality */
     gs_spread overlap, exposed_share, utilisation, recovery, cosine, error_ratio;
     gs_ratio vs_first;
     gs_chance faster; /* than the first strategy, by samples per second */
@@ -40,6 +41,8 @@ typedef struct gs_sim_report {
     const gs_scenario *scenario;
     gs_time_ns step_limit_ns; /* 0: none */
     char limit_title[64];     /* "P(step > 200 ms)" */
+    char learned_title[64];   /* "final accuracy +- sd" */
+    char target_text[64];     /* "accuracy 0.95" */
     gs_sim_row *rows;         /* [row_count], in the order of the scenario */
     uint32_t row_count;
 } gs_sim_report;

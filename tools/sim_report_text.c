@@ -155,13 +155,13 @@ static void add_learning(gs_table *table, const gs_sim_row *row, bool has_target
 {
     char shown[CELL_BYTES] = "-";
     char exact[GS_UNIT_TEXT_BYTES];
-    if (row->accuracy.count > 1) {
-        snprintf(shown, sizeof shown, "%.4f +- %.4f", row->accuracy.mean, row->accuracy.sd);
-    } else if (row->accuracy.count == 1) {
-        snprintf(shown, sizeof shown, "%.4f", row->accuracy.mean);
+    if (row->learned.count > 1) {
+        snprintf(shown, sizeof shown, "%.4f +- %.4f", row->learned.mean, row->learned.sd);
+    } else if (row->learned.count == 1) {
+        snprintf(shown, sizeof shown, "%.4f", row->learned.mean);
     }
-    gs_table_add(table, shown, exact_text(row->accuracy.mean, exact));
-    add_exact(table, row->accuracy.sd);
+    gs_table_add(table, shown, exact_text(row->learned.mean, exact));
+    add_exact(table, row->learned.sd);
     if (has_target) {
         add_time(table, row->target_ns);
         snprintf(shown, sizeof shown, "%u/%u", row->reached, row->good);
@@ -217,9 +217,12 @@ static void add_all_columns(gs_table *table, const gs_sim_report *report, bool l
         {NULL, "step_over_limit_low", true},
         {NULL, "step_over_limit_high", true},
     };
-    static const gs_table_column learning[] = {
-        {"final accuracy +- sd", "final_accuracy", true},
-        {NULL, "final_accuracy_sd", true},
+    static const char *const sds[GS_QUALITY_COUNT] = {"final_accuracy_sd", "final_loss_sd",
+                                                      "final_bits_per_char_sd"};
+    gs_quality quality = report->scenario->workload.quality;
+    const gs_table_column learning[] = {
+        {report->learned_title, gs_quality_metric(quality), true},
+        {NULL, sds[quality], true},
         {"median time to target", "time_to_target_ns", true},
         {"reached", "reached_runs", true},
     };
@@ -244,7 +247,7 @@ static void add_all_columns(gs_table *table, const gs_sim_report *report, bool l
 void gs_sim_report_table(const gs_sim_report *report, gs_table *table)
 {
     bool learns = report->scenario->workload.real_gradients;
-    bool has_target = report->scenario->workload.target_accuracy > 0.0;
+    bool has_target = report->scenario->workload.target_value > 0.0;
     add_all_columns(table, report, learns, has_target);
     for (uint32_t s = 0; s < report->row_count; s++) {
         const gs_sim_row *row = &report->rows[s];

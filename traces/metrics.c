@@ -134,28 +134,61 @@ static gs_step_row total_of(const gs_record *record)
     return sum;
 }
 
+const char *const gs_quality_names[] = {
+    [GS_ACCURACY] = "accuracy", [GS_LOSS] = "loss", [GS_BITS_PER_CHAR] = "bits_per_char", NULL};
+
+const char *gs_quality_words(gs_quality quality)
+{
+    return quality == GS_BITS_PER_CHAR ? "bits per character" : gs_quality_names[quality];
+}
+
+const char *gs_quality_metric(gs_quality quality)
+{
+    static const char *const names[GS_QUALITY_COUNT] = {
+        [GS_ACCURACY] = "final_accuracy",
+        [GS_LOSS] = "final_loss",
+        [GS_BITS_PER_CHAR] = "final_bits_per_char",
+    };
+    return names[quality];
+}
+
+double gs_quality_of(gs_quality quality, const gs_curve_row *row)
+{
+    if (quality == GS_ACCURACY) {
+        return row->accuracy;
+    }
+    return quality == GS_LOSS ? row->loss : row->loss / log(2.0);
+}
+
 /* The curve in one pass: last values, and the first row that reached the target. */
 static bool put_curve(const gs_record *record, const gs_run_facts *facts, double *values)
 {
+    double target = facts->target_value;
     bool evaluated = false;
     bool reached = false;
     for (int64_t i = 0; i < gs_record_curve_count(record); i++) {
         gs_curve_row row = gs_record_curve_at(record, i);
         if (!isnan(row.loss)) {
             values[AT_final_loss] = row.loss;
+            values[AT_final_bits_per_char] =
+                facts->is_text ? gs_quality_of(GS_BITS_PER_CHAR, &row) : (double)NAN;
         }
-        if (isnan(row.accuracy)) {
+        if (!isnan(row.accuracy)) {
+            values[AT_final_accuracy] = row.accuracy;
+        }
+        double value = gs_quality_of(facts->target_quality, &row);
+        if (isnan(value)) {
             continue;
         }
-        values[AT_final_accuracy] = row.accuracy;
         evaluated = true;
-        if (!reached && facts->target_accuracy > 0.0 && row.accuracy >= facts->target_accuracy) {
+        bool is_there = facts->target_quality == GS_ACCURACY ? value >= target : value <= target;
+        if (!reached && target > 0.0 && is_there) {
             values[AT_time_to_target_ns] = (double)row.time_ns;
             values[AT_samples_to_target] = (double)row.samples;
             reached = true;
         }
     }
-    bool censored = evaluated && !reached && facts->target_accuracy > 0.0;
+    bool censored = evaluated && !reached && target > 0.0;
     if (censored) {
         values[AT_time_to_target_ns] = (double)facts->end_ns;
     }

@@ -40,6 +40,16 @@ typedef struct gs_curve_row {
     double accuracy; /* NAN: not evaluated */
 } gs_curve_row;
 
+/* By what an evaluation is told. Bits per character, of text, are the loss over ln 2. Of accuracy
+ * more is better, of the others less. */
+typedef enum gs_quality { GS_ACCURACY, GS_LOSS, GS_BITS_PER_CHAR, GS_QUALITY_COUNT } gs_quality;
+
+extern const char *const gs_quality_names[]; /* by gs_quality, NULL-terminated: as scenarios say */
+const char *gs_quality_words(gs_quality quality);  /* "bits per character" */
+const char *gs_quality_metric(gs_quality quality); /* "final_bits_per_char" */
+/* NAN: not evaluated. */
+double gs_quality_of(gs_quality quality, const gs_curve_row *row);
+
 typedef struct gs_record gs_record;
 
 /* NULL: no memory. rank_count > 0. Owner: caller. */
@@ -93,12 +103,14 @@ uint32_t gs_metric_find(const char *name);
 
 /* What only the host knows of a run. */
 typedef struct gs_run_facts {
-    uint32_t nic_count;       /* NICs that nic_bytes_sent is the sum of; 0: not measured */
-    int64_t samples_per_step; /* all ranks */
-    gs_time_ns end_ns;        /* of the run */
-    gs_time_ns recovery_ns;   /* of it, lost to faults */
-    double target_accuracy;   /* 0: none */
-    int64_t fidelity_steps;   /* whose update was judged; 0: none */
+    uint32_t nic_count;        /* NICs that nic_bytes_sent is the sum of; 0: not measured */
+    int64_t samples_per_step;  /* all ranks */
+    gs_time_ns end_ns;         /* of the run */
+    gs_time_ns recovery_ns;    /* of it, lost to faults */
+    gs_quality target_quality; /* what the target is about */
+    double target_value;       /* 0: none */
+    bool is_text;              /* a sample's loss is of one character in the mean */
+    int64_t fidelity_steps;    /* whose update was judged; 0: none */
     double fidelity_cosine, fidelity_error; /* means over them */
     double fidelity_length;                 /* of the update over that of the exact one; likewise */
     int64_t compared_steps;                 /* at which the ranks' gradients were; 0: none */

@@ -228,8 +228,7 @@ Test(metrics, the_target_is_reached_by_the_first_evaluation_at_or_over_it)
     add_accuracy(record, 30, 0.5, 0.99);
     add_accuracy(record, 40, (double)NAN, (double)NAN);
     double values[METRICS_MAX];
-    bool censored =
-        measure(record, &(gs_run_facts){.end_ns = 50000, .target_accuracy = 0.97}, values);
+    bool censored = measure(record, &(gs_run_facts){.end_ns = 50000, .target_value = 0.97}, values);
     cr_assert_not(censored);
     cr_assert_eq(value_of(values, "time_to_target_ns"), 20000.0);
     cr_assert_eq(value_of(values, "samples_to_target"), 1280.0);
@@ -238,13 +237,34 @@ Test(metrics, the_target_is_reached_by_the_first_evaluation_at_or_over_it)
     gs_record_destroy(record);
 }
 
+/* Losses 2, 1 and 0.5 are 2.885, 1.443 and 0.721 bits; of them less is better. */
+Test(metrics, a_target_of_loss_or_bits_is_reached_by_falling_to_it)
+{
+    gs_record *record = gs_record_create(1, false);
+    double values[METRICS_MAX];
+    add_accuracy(record, 10, 2.0, 0.5);
+    add_accuracy(record, 20, 1.0, (double)NAN);
+    add_accuracy(record, 30, 0.5, (double)NAN);
+    gs_run_facts facts = {.end_ns = 50000, .target_value = 1.0, .target_quality = GS_LOSS};
+    cr_assert_not(measure(record, &facts, values));
+    cr_assert_eq(value_of(values, "time_to_target_ns"), 20000.0);
+    cr_assert(isnan(value_of(values, "final_bits_per_char")));
+    facts.target_quality = GS_BITS_PER_CHAR;
+    facts.is_text = true;
+    cr_assert_not(measure(record, &facts, values));
+    cr_assert_eq(value_of(values, "time_to_target_ns"), 30000.0);
+    cr_assert_float_eq(value_of(values, "final_bits_per_char"), 0.5 / log(2.0), 1e-12);
+    facts.target_value = 0.7;
+    cr_assert(measure(record, &facts, values));
+    gs_record_destroy(record);
+}
+
 Test(metrics, a_missed_target_is_censored_at_the_end_of_the_run)
 {
     gs_record *record = gs_record_create(1, false);
     add_accuracy(record, 10, 2.0, 0.5);
     double values[METRICS_MAX];
-    bool censored =
-        measure(record, &(gs_run_facts){.end_ns = 50000, .target_accuracy = 0.97}, values);
+    bool censored = measure(record, &(gs_run_facts){.end_ns = 50000, .target_value = 0.97}, values);
     cr_assert(censored);
     cr_assert_eq(value_of(values, "time_to_target_ns"), 50000.0);
     cr_assert(isnan(value_of(values, "samples_to_target")));
@@ -255,7 +275,7 @@ Test(metrics, what_was_not_measured_is_nan_and_never_zero)
 {
     gs_record *record = gs_record_create(1, false);
     double values[METRICS_MAX];
-    cr_assert_not(measure(record, &(gs_run_facts){.target_accuracy = 0.97}, values));
+    cr_assert_not(measure(record, &(gs_run_facts){.target_value = 0.97}, values));
     const char *const names[] = {"step_mean_ns",      "step_p50_ns",         "step_p99_ns",
                                  "compute_ns",        "wire_bytes_per_step", "samples_per_s",
                                  "final_loss",        "final_accuracy",      "time_to_target_ns",

@@ -213,10 +213,10 @@ Test(scenario_errors, of_the_workload)
         {GS_EINVAL, "workload.dtype=fp8",
          "workload.dtype" HERE "\"fp8\" is not one of fp32, fp16, bf16, fp64"},
         {GS_EINVAL, "workload.target.value=1.5",
-         "workload.target.value" HERE "1.5 is out of range; allowed is a ratio such as 0.05 or "
-         "\"5 %\", 0..1"},
+         "workload.target.value" HERE "1.5 is out of range; an accuracy is 0..1"},
         {GS_ENOTFOUND, "workload.model.name=mpl",
-         "workload.model.name" HERE "no model \"mpl\"; did you mean mlp?; there are mlp, softmax"},
+         "workload.model.name" HERE
+         "no model \"mpl\"; did you mean mlp?; there are cnn, gpt, linear, mlp, softmax"},
         {GS_EINVAL, "workload.input.time=2",
          "workload.input.time" HERE "\"2\" has no unit; write 2us or 2ms"},
         {GS_EINVAL, "workload.input={\"workers\":1025,\"prefetch\":1024}",

@@ -20,6 +20,7 @@
 #include "traces/memory.h"
 #include "traces/profile.h"
 #include "traces/rate_trace.h"
+#include "traces/record.h"
 
 enum { GS_NAME_BYTES = 64 };
 
@@ -86,7 +87,8 @@ typedef struct gs_workload {
     const gs_dataset *dataset; /* what task.data names, read once for all runs; NULL: not read */
     double flops_per_s;        /* 0: the rate of the device */
     int64_t budget_steps;      /* optimizer steps; from budget.steps or budget.samples */
-    double target_accuracy;    /* 0: none */
+    gs_quality quality;        /* of evaluations: the target's, or the usual one of such data */
+    double target_value;       /* 0: none */
 } gs_workload;
 
 typedef enum gs_law {

@@ -66,6 +66,25 @@ static gs_status check_model(const gs_scenario_reader *reader, gs_arena *arena, 
                : gs_scenario_fail(reader, status, "workload.model", err, "%s", inner.text);
 }
 
+/* Does such data have what the target is about? Without one it is told by what is usual. */
+static gs_status choose_quality(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_workload *workload = &reader->out->workload;
+    const gs_data_shape *shape = &workload->dataset->shape;
+    bool is_real = shape->kind == GS_ANSWER_REAL;
+    if (workload->target_value <= 0.0) {
+        workload->quality = shape->is_tokens ? GS_BITS_PER_CHAR : is_real ? GS_LOSS : GS_ACCURACY;
+    } else if (workload->quality == GS_BITS_PER_CHAR && !shape->is_tokens) {
+        return gs_scenario_fail(reader, GS_EINVAL, "workload.target.metric", err,
+                                "bits_per_char is of text, and workload.data is none; use %s",
+                                is_real ? "loss" : "accuracy or loss");
+    } else if (workload->quality == GS_ACCURACY && is_real) {
+        return gs_scenario_fail(reader, GS_EINVAL, "workload.target.metric", err,
+                                "accuracy is of classes, and workload.data has numbers; use loss");
+    }
+    return GS_OK;
+}
+
 gs_status gs_scenario_check_data(gs_scenario_reader *reader, gs_error *err)
 {
     const gs_workload *workload = &reader->out->workload;
@@ -73,6 +92,7 @@ gs_status gs_scenario_check_data(gs_scenario_reader *reader, gs_error *err)
         return GS_OK;
     }
     GS_TRY(gs_scenario_load_data(reader, err));
+    GS_TRY(choose_quality(reader, err));
     gs_arena arena;
     gs_arena_init(&arena);
     gs_status status = check_shards(reader, &arena, err);

@@ -16,7 +16,6 @@ enum { PROFILE_FILES_MAX = 65536, DEFAULT_STEPS = 100, AHEAD_MAX = 1 << 20 };
 static const char *const dtype_names[] = {
     [GS_FP32] = "fp32", [GS_FP16] = "fp16", [GS_BF16] = "bf16", [GS_FP64] = "fp64", NULL};
 static const int dtype_bytes[] = {[GS_FP32] = 4, [GS_FP16] = 2, [GS_BF16] = 2, [GS_FP64] = 8};
-static const char *const target_metrics[] = {"accuracy", NULL};
 static const char PROFILE_FOLDER[] = "traces/profiles";
 
 /* clang-format off */
@@ -41,10 +40,10 @@ static const gs_field input_fields[] = {
      "batches ready or in work per loader worker"},
 };
 static const gs_field target_fields[] = {
-    {"metric", GS_FIELD_CHOICE, GS_FIELD_AT(gs_target_config, metric), "accuracy", 0, 0, target_metrics,
-     "what the target is about"},
-    {"value", GS_FIELD_RATIO, GS_FIELD_AT(gs_target_config, value), "0", 0, 1, NULL,
-     "test accuracy to reach; 0: none"},
+    {"metric", GS_FIELD_CHOICE, GS_FIELD_AT(gs_target_config, metric), "accuracy", 0, 0, gs_quality_names,
+     "what the target is about: accuracy to rise to it, loss or bits_per_char to fall to it"},
+    {"value", GS_FIELD_RATIO, GS_FIELD_AT(gs_target_config, value), "0", 0, 1e9, NULL,
+     "to reach on the test set; 0: none"},
 };
 static const gs_field budget_fields[] = {
     {"samples", GS_FIELD_INT, GS_FIELD_AT(gs_budget_config, samples), "0", 0, 1e15, NULL,
@@ -126,10 +125,16 @@ gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(gs_scenario_read_memory(reader, err));
     GS_TRY(gs_scenario_read_object(reader, "workload.target", &gs_scenario_target_table,
                                    &reader->target, err));
-    out->target_accuracy = reader->target.value;
-    if (out->target_accuracy > 0.0 && !out->real_gradients) {
-        gs_scenario_note(reader, "workload.target: there is no accuracy to reach while "
-                                 "real_gradients is false");
+    out->quality = (gs_quality)reader->target.metric;
+    out->target_value = reader->target.value;
+    if (out->target_value > 1.0 && out->quality == GS_ACCURACY) {
+        return gs_scenario_fail(reader, GS_EINVAL, "workload.target.value", err,
+                                "%g is out of range; an accuracy is 0..1", out->target_value);
+    }
+    if (out->target_value > 0.0 && !out->real_gradients) {
+        gs_scenario_note(reader, "workload.target: there is no %s to reach while real_gradients is "
+                                 "false",
+                         gs_quality_words(out->quality));
     }
     return read_budget(reader, err);
 }
