@@ -21,16 +21,35 @@ static void relu_forward(const gs_layer_pass *pass)
     }
 }
 
-/* What comes from above where the gate was open, else 0. Masks bits, because compilers turn the
- * plain choice into a branch. */
+/* Loops of one fixed length over bits are what every compiler vectorises. */
+enum { BLOCK = 16 };
+
+static void close_gates(const float outputs[BLOCK], const float delta[BLOCK], float out[BLOCK])
+{
+    uint32_t bits[BLOCK];
+    memcpy(bits, delta, sizeof bits);
+    for (int i = 0; i < BLOCK; i++) {
+        bits[i] &= 0U - (uint32_t)(outputs[i] > 0.0F);
+    }
+    memcpy(out, bits, sizeof bits);
+}
+
+/* What comes from above where the gate was open, else 0. */
 static void relu_backward(const gs_layer_pass *pass)
 {
-    int64_t count = values_of(pass);
-    for (int64_t i = 0; pass->input_gradient != NULL && i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &pass->output_gradient[i], sizeof bits);
-        bits &= 0U - (uint32_t)(pass->outputs[i] > 0.0F);
-        memcpy(&pass->input_gradient[i], &bits, sizeof bits);
+    int64_t count = pass->input_gradient == NULL ? 0 : values_of(pass);
+    int64_t i = 0;
+    for (; i + BLOCK <= count; i += BLOCK) {
+        close_gates(pass->outputs + i, pass->output_gradient + i, pass->input_gradient + i);
+    }
+    if (i < count) {
+        float outputs[BLOCK] = {0};
+        float delta[BLOCK] = {0};
+        size_t bytes = (size_t)(count - i) * sizeof(float);
+        memcpy(outputs, pass->outputs + i, bytes);
+        memcpy(delta, pass->output_gradient + i, bytes);
+        close_gates(outputs, delta, delta);
+        memcpy(pass->input_gradient + i, delta, bytes);
     }
 }
 
@@ -43,10 +62,7 @@ const gs_layer_kind gs_layer_relu = {
 
 static void tanh_forward(const gs_layer_pass *pass)
 {
-    int64_t count = values_of(pass);
-    for (int64_t i = 0; i < count; i++) {
-        pass->outputs[i] = gs_curve_tanh(pass->inputs[i]);
-    }
+    gs_curve_tanh(pass->inputs, pass->outputs, values_of(pass));
 }
 
 /* tanh' = 1 - tanh^2 */
@@ -76,9 +92,11 @@ static void gelu_forward(const gs_layer_pass *pass)
     int64_t count = values_of(pass);
     for (int64_t i = 0; i < count; i++) {
         float x = pass->inputs[i];
-        float bent = gs_curve_tanh(gelu_slope * (x + gelu_cubic * x * x * x));
-        pass->kept[i] = bent;
-        pass->outputs[i] = 0.5F * x * (1.0F + bent);
+        pass->kept[i] = gelu_slope * (x + gelu_cubic * x * x * x);
+    }
+    gs_curve_tanh(pass->kept, pass->kept, count);
+    for (int64_t i = 0; i < count; i++) {
+        pass->outputs[i] = 0.5F * pass->inputs[i] * (1.0F + pass->kept[i]);
     }
 }
 

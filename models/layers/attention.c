@@ -69,8 +69,9 @@ static void softmax_rows(float *square, int64_t positions)
             top = row[j] > top ? row[j] : top;
         }
         for (int64_t j = 0; j <= t; j++) {
-            row[j] = gs_curve_exp(row[j] - top);
+            row[j] -= top;
         }
+        gs_curve_exp(row, row, t + 1);
         float share = 1.0F / gs_sum(row, t + 1);
         for (int64_t j = 0; j <= t; j++) {
             row[j] *= share;

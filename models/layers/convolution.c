@@ -26,82 +26,88 @@ static void init(const gs_layer *layer, gs_rng_key key, float *parameters)
     gs_start_constant(0.0F, parameters + weight_count, layer->out.channels);
 }
 
-/* One row of the patch matrix: what weight (channel, y, x) sees, for all outputs of a sample. The
- * outputs [first, end) of a line see pixels of the image from `from` on, the others its padding. */
-typedef struct patch_row {
-    int64_t channel, y, x;
-    int64_t first, end, from;
-} patch_row;
-
-static patch_row row_at(const gs_layer *layer, int64_t index)
+/* The image with its padding around it: lines of it, and values of a line. */
+static int64_t padded_height(const gs_layer *layer)
 {
-    int64_t stride = layer->stride;
-    patch_row row = {.channel = index / layer->kernel / layer->kernel,
-                     .y = index / layer->kernel % layer->kernel - layer->padding,
-                     .x = index % layer->kernel - layer->padding};
-    row.first = row.x < 0 ? (-row.x + stride - 1) / stride : 0;
-    int64_t reach = layer->in.width - row.x;
-    row.end = reach <= 0 ? 0 : (reach + stride - 1) / stride;
-    row.end = row.end < layer->out.width ? row.end : layer->out.width;
-    row.first = row.first < row.end ? row.first : row.end;
-    row.from = row.first * stride + row.x;
-    return row;
+    return layer->in.height + 2 * (int64_t)layer->padding;
 }
 
-/* The line of the image under line y of the outputs, from the row's first pixel on; NULL: padding.
- */
-static const float *line_under(const gs_layer *layer, const patch_row *row, const float *image,
-                               int64_t y)
+static int64_t padded_width(const gs_layer *layer)
 {
-    int64_t line = y * layer->stride + row->y;
-    if (line < 0 || line >= layer->in.height || row->first == row->end) {
-        return NULL;
-    }
-    return image + (row->channel * layer->in.height + line) * layer->in.width + row->from;
+    return layer->in.width + 2 * (int64_t)layer->padding;
 }
 
-/* patches [patch_of][plane_of] of one sample. */
-static void gather(const gs_layer *layer, const float *image, float *patches)
+static int64_t padded_count(const gs_layer *layer)
 {
-    int64_t width = layer->out.width;
-    for (int64_t r = 0; r < patch_of(layer); r++) {
-        patch_row row = row_at(layer, r);
-        for (int64_t y = 0; y < layer->out.height; y++, patches += width) {
-            const float *line = line_under(layer, &row, image, y);
-            if (line == NULL) {
-                memset(patches, 0, (size_t)width * sizeof(float));
-                continue;
-            }
-            for (int64_t x = 0; x < row.first; x++) {
-                patches[x] = 0.0F;
-            }
-            if (layer->stride == 1) {
-                memcpy(patches + row.first, line, (size_t)(row.end - row.first) * sizeof(float));
-            } else {
-                for (int64_t x = row.first; x < row.end; x++) {
-                    patches[x] = line[(x - row.first) * layer->stride];
-                }
-            }
-            for (int64_t x = row.end; x < width; x++) {
-                patches[x] = 0.0F;
-            }
+    return layer->in.channels * padded_height(layer) * padded_width(layer);
+}
+
+/* Line y of channel c within a padded image. */
+static int64_t line_in_padded(const gs_layer *layer, int64_t c, int64_t y)
+{
+    return (c * padded_height(layer) + y + layer->padding) * padded_width(layer) + layer->padding;
+}
+
+static void pad(const gs_layer *layer, const float *image, float *padded)
+{
+    memset(padded, 0, (size_t)padded_count(layer) * sizeof(float));
+    for (int64_t c = 0; c < layer->in.channels; c++) {
+        for (int64_t y = 0; y < layer->in.height; y++, image += layer->in.width) {
+            memcpy(padded + line_in_padded(layer, c, y), image,
+                   (size_t)layer->in.width * sizeof(float));
         }
     }
 }
 
-/* The reverse: adds what came back for each patch to the pixels it was gathered from. */
-static void scatter(const gs_layer *layer, const float *patches, float *image)
+/* The image without its padding. */
+static void unpad(const gs_layer *layer, const float *padded, float *image)
 {
-    memset(image, 0, (size_t)layer->input_count * sizeof(float));
+    for (int64_t c = 0; c < layer->in.channels; c++) {
+        for (int64_t y = 0; y < layer->in.height; y++, image += layer->in.width) {
+            memcpy(image, padded + line_in_padded(layer, c, y),
+                   (size_t)layer->in.width * sizeof(float));
+        }
+    }
+}
+
+/* Row `index` of the patch matrix belongs to one weight. The place of what that weight sees for the
+ * first output, in a padded image. */
+static int64_t corner_of(const gs_layer *layer, int64_t index)
+{
+    int64_t kernel = layer->kernel;
+    int64_t line = index / (kernel * kernel) * padded_height(layer) + index / kernel % kernel;
+    return line * padded_width(layer) + index % kernel;
+}
+
+/* patches [patch_of][plane_of] of one padded image. */
+static void gather(const gs_layer *layer, const float *padded, float *patches)
+{
+    int64_t stride = layer->stride;
     int64_t width = layer->out.width;
     for (int64_t r = 0; r < patch_of(layer); r++) {
-        patch_row row = row_at(layer, r);
-        for (int64_t y = 0; y < layer->out.height; y++, patches += width) {
-            const float *under = line_under(layer, &row, image, y);
-            float *line = under == NULL ? NULL : image + (under - image);
-            for (int64_t x = row.first; line != NULL && x < row.end; x++) {
-                line[(x - row.first) * layer->stride] += patches[x];
+        const float *line = padded + corner_of(layer, r);
+        for (int64_t y = 0; y < layer->out.height; y++, line += stride * padded_width(layer)) {
+            for (int64_t x = 0; x < width; x++) {
+                patches[x] = line[x * stride];
             }
+            patches += width;
+        }
+    }
+}
+
+/* The reverse: adds what came back for each patch to the values it was gathered from. */
+static void scatter(const gs_layer *layer, const float *patches, float *padded)
+{
+    memset(padded, 0, (size_t)padded_count(layer) * sizeof(float));
+    int64_t stride = layer->stride;
+    int64_t width = layer->out.width;
+    for (int64_t r = 0; r < patch_of(layer); r++) {
+        float *line = padded + corner_of(layer, r);
+        for (int64_t y = 0; y < layer->out.height; y++, line += stride * padded_width(layer)) {
+            for (int64_t x = 0; x < width; x++) {
+                line[x * stride] += patches[x];
+            }
+            patches += width;
         }
     }
 }
@@ -113,11 +119,13 @@ static void forward(const gs_layer_pass *pass)
     int64_t channels = layer->out.channels;
     int64_t plane = plane_of(layer);
     gs_matrix weights = {pass->parameters, channels, patch_of(layer), false};
+    float *padded = pass->scratch + patch_of(layer) * plane;
     gs_matrix patches = {pass->scratch, patch_of(layer), plane, false};
     const float *bias = pass->parameters + channels * patch_of(layer);
     for (int64_t i = 0; i < pass->count; i++) {
         float *outputs = pass->outputs + i * layer->output_count;
-        gather(layer, pass->inputs + i * layer->input_count, pass->scratch);
+        pad(layer, pass->inputs + i * layer->input_count, padded);
+        gather(layer, padded, pass->scratch);
         gs_blas_multiply(&weights, &patches, false, outputs);
         for (int64_t c = 0; c < channels; c++) {
             for (int64_t p = 0; p < plane; p++) {
@@ -135,19 +143,22 @@ static void backward(const gs_layer_pass *pass)
     int64_t channels = layer->out.channels;
     int64_t plane = plane_of(layer);
     float *bias = pass->parameter_gradient + channels * patch_of(layer);
+    float *padded = pass->scratch + patch_of(layer) * plane;
     gs_matrix turned_weights = {pass->parameters, channels, patch_of(layer), true};
     gs_matrix turned_patches = {pass->scratch, patch_of(layer), plane, true};
     for (int64_t i = 0; i < pass->count; i++) {
         bool add = pass->accumulate || i > 0;
         gs_matrix delta = {pass->output_gradient + i * layer->output_count, channels, plane, false};
-        gather(layer, pass->inputs + i * layer->input_count, pass->scratch);
+        pad(layer, pass->inputs + i * layer->input_count, padded);
+        gather(layer, padded, pass->scratch);
         gs_blas_multiply(&delta, &turned_patches, add, pass->parameter_gradient);
         for (int64_t c = 0; c < channels; c++) {
             bias[c] = (add ? bias[c] : 0.0F) + gs_sum(delta.elements + c * plane, plane);
         }
         if (pass->input_gradient != NULL) {
             gs_blas_multiply(&turned_weights, &delta, false, pass->scratch);
-            scatter(layer, pass->scratch, pass->input_gradient + i * layer->input_count);
+            scatter(layer, pass->scratch, padded);
+            unpad(layer, padded, pass->input_gradient + i * layer->input_count);
         }
     }
 }
@@ -178,7 +189,8 @@ int32_t gs_add_convolution(gs_network *network, const gs_convolution *convolutio
     int64_t patch = in.channels * kernel * kernel;
     int64_t plane = layer.out.height * layer.out.width;
     layer.parameter_count = (patch + 1) * convolution->channels;
-    layer.scratch_count = patch * plane;
+    layer.in = in;
+    layer.scratch_count = patch * plane + padded_count(&layer);
     layer.forward_flops = (2 * patch + 1) * convolution->channels * plane;
     return gs_network_add(network, &layer);
 }

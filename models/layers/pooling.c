@@ -14,15 +14,15 @@ static int64_t plane_of(gs_extent extent)
     return extent.height * extent.width;
 }
 
-/* Place of the largest value of a window, counted in pixels from its first. */
+/* Place of the largest value of a window, counted in pixels from its first. Which it is cannot be
+ * predicted, so it is chosen without a branch. */
 static int64_t largest(const float *window, int64_t kernel, int64_t line)
 {
     int64_t best = 0;
     for (int64_t y = 0; y < kernel; y++) {
         for (int64_t at = y * line; at < y * line + kernel; at++) {
-            if (window[at] > window[best] || isnan(window[at])) {
-                best = at;
-            }
+            int64_t is_larger = (window[at] > window[best]) | (isnan(window[at]) != 0);
+            best += (at - best) & -is_larger;
         }
     }
     return best;

@@ -449,27 +449,59 @@ Test(layers, weights_may_start_normal)
     specimen_free(&s);
 }
 
+static double exp_of(double x)
+{
+    float y = (float)x;
+    gs_curve_exp(&y, &y, 1);
+    return (double)y;
+}
+
+static double tanh_of(double x)
+{
+    float y = (float)x;
+    gs_curve_tanh(&y, &y, 1);
+    return (double)y;
+}
+
 /* Measured: 1.3e-7 and 2.4e-7 of the value. */
 Test(layers, exponential_and_tanh_are_those_of_the_c_library)
 {
+    enum { POINTS = 400000 };
     double worst_exp = 0;
     double worst_tanh = 0;
-    for (int i = 0; i <= 400000; i++) {
-        float x = -87.0F * (float)i / 400000.0F;
+    for (int i = 0; i < POINTS; i++) {
+        float x = -87.0F * (float)i / POINTS;
         double exact = exp((double)x);
-        worst_exp = fmax(worst_exp, fabs((double)gs_curve_exp(x) - exact) / exact);
-        float y = i < 200000 ? 12.0F * (float)(i + 1) / 200000.0F
-                             : 0.01F * (float)(i - 199999) / 200000.0F; /* near 0 too */
-        exact = tanh((double)y);
-        worst_tanh = fmax(worst_tanh, fabs((double)gs_curve_tanh(y) - exact) / exact);
+        worst_exp = fmax(worst_exp, fabs(exp_of((double)x) - exact) / exact);
+        x = 1e-6F * expf(16.5F * (float)i / POINTS); /* to 14.7 */
+        exact = tanh((double)x);
+        worst_tanh = fmax(worst_tanh, fabs(tanh_of((double)x) - exact) / exact);
     }
     cr_expect_lt(worst_exp, 2e-7, "%.2g", worst_exp);
     cr_expect_lt(worst_tanh, 3e-7, "%.2g", worst_tanh);
-    cr_expect(gs_curve_exp(0.0F) == 1.0F && gs_curve_tanh(0.0F) == 0.0F);
-    cr_expect(gs_curve_tanh(INFINITY) == 1.0F && gs_curve_tanh(-INFINITY) == -1.0F);
-    cr_expect(gs_curve_tanh(-0.3F) == -gs_curve_tanh(0.3F));
-    cr_expect(gs_curve_exp(-INFINITY) < 2e-38F && gs_curve_exp(-INFINITY) >= 0.0F);
-    cr_expect(isnan(gs_curve_exp(NAN)) && isnan(gs_curve_tanh(NAN)));
+    cr_expect(exp_of(0.0) == 1.0 && tanh_of(0.0) == 0.0);
+    cr_expect(tanh_of(HUGE_VAL) == 1.0 && tanh_of(-HUGE_VAL) == -1.0);
+    cr_expect(tanh_of(-0.3) == -tanh_of(0.3));
+    cr_expect(exp_of(-HUGE_VAL) < 2e-38 && exp_of(-HUGE_VAL) >= 0.0);
+    cr_expect(isnan(exp_of((double)NAN)) && isnan(tanh_of((double)NAN)));
+}
+
+/* 1 to 40 values, so that the last block has every length. */
+Test(layers, curves_are_the_same_alone_and_among_others)
+{
+    float x[40];
+    float found[41];
+    for (int i = 0; i < 40; i++) {
+        x[i] = -0.1F * (float)i;
+    }
+    for (int n = 1; n <= 40; n++) {
+        found[n] = 5;
+        gs_curve_tanh(x, found, n);
+        cr_expect(found[n] == 5.0F);
+        for (int i = 0; i < n; i++) {
+            cr_expect((double)found[i] == tanh_of((double)x[i]));
+        }
+    }
 }
 
 /* 0, 1, 2, ... in lanes of eight, also where the last lane is not full: n (n - 1) / 2, and the
