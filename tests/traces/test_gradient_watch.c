@@ -28,20 +28,26 @@ static float *floats(void)
     return taken;
 }
 
-static void watch_with(double momentum, double weight_decay, int64_t fidelity_every,
-                       int64_t look_every)
+static void watch_it(gs_number number, int64_t fidelity_every, int64_t look_every)
 {
-    optimizer = (gs_optimizer_config){
-        .rate = rate, .momentum = momentum, .weight_decay = weight_decay, .loss_scale = 1.0};
     gs_gradient_watch_config config = {.task = made.task,
                                        .workspace = workspace,
                                        .optimizer = &optimizer,
+                                       .number = number,
                                        .ranks = RANKS,
                                        .batch_per_rank = PROBE_BATCH,
                                        .fidelity_every = fidelity_every,
                                        .look_every = look_every,
                                        .series = &series};
     cr_assert_eq(gs_gradient_watch_create(&config, &made.arena, &watch), GS_OK);
+}
+
+static void watch_with(double momentum, double weight_decay, int64_t fidelity_every,
+                       int64_t look_every)
+{
+    optimizer = (gs_optimizer_config){
+        .rate = rate, .momentum = momentum, .weight_decay = weight_decay, .loss_scale = 1.0};
+    watch_it(GS_FP32, fidelity_every, look_every);
 }
 
 static void setup(void)
@@ -127,6 +133,52 @@ Test(gradient_watch, the_mean_gradient_is_true_to_itself_with_momentum_and_weigh
     cr_assert_eq(facts.fidelity_steps, 7); /* the last one shows by the step after it */
     cr_assert_float_eq(facts.fidelity_cosine, 1.0, 1e-9);
     cr_assert_lt(facts.fidelity_error, 1e-4);
+}
+
+/* Gradients that come in sixteen times their length are halves of it once they are applied; what
+ * counts is the exact gradient, which they are not. */
+Test(gradient_watch, scaled_and_rounded_gradients_are_held_against_the_exact_one)
+{
+    watch_with(0.0, 0.0, 1, 0);
+    optimizer.loss_scale = 16.0;
+    watch_it(GS_BF16, 1, 0);
+    double square = 0.0, apart = 0.0;
+    for (int64_t step = 0; step < 2; step++) {
+        for (uint32_t rank = 0; rank < RANKS; rank++) {
+            compute(rank, step);
+            for (size_t i = 0; i < made.count; i++) {
+                float exact = gradients[rank][i];
+                gradients[rank][i] *= 16.0F;
+                gs_half_round(GS_BF16, &gradients[rank][i], 1);
+                double off = (double)gradients[rank][i] / 16.0 - (double)exact;
+                square += step == 0 ? (double)exact * (double)exact : 0.0;
+                apart += step == 0 ? off * off : 0.0;
+            }
+            tell(rank, step);
+        }
+        move(1.0 / 16.0, made.count);
+    }
+    gs_run_facts facts = {0};
+    gs_gradient_watch_facts(watch, &facts);
+    cr_assert_eq(facts.fidelity_steps, 1);
+    cr_expect_gt(facts.fidelity_cosine, 0.99999);
+    /* The mean of two ranks is about as far off as each. */
+    double each = sqrt(apart / square);
+    cr_expect(facts.fidelity_error > 0.3 * each && facts.fidelity_error < 3.0 * each, "%g, %g",
+              facts.fidelity_error, each);
+}
+
+Test(gradient_watch, an_optimizer_that_is_not_linear_is_not_judged)
+{
+    watch_with(0.9, 0.0, 1, 0);
+    optimizer.kind = GS_ADAM;
+    cr_expect_eq(train(4, 1.0, made.count).fidelity_steps, 0);
+    watch_with(0.9, 0.0, 1, 0);
+    optimizer.nesterov = true;
+    cr_expect_eq(train(4, 1.0, made.count).fidelity_steps, 0);
+    watch_with(0.9, 0.0, 1, 0);
+    optimizer.schedule.warmup_samples = 1;
+    cr_expect_eq(train(4, 1.0, made.count).fidelity_steps, 0);
 }
 
 Test(gradient_watch, half_a_step_points_the_same_way_and_is_off_by_half)

@@ -73,6 +73,32 @@ Test(scenario_effects, a_loader_that_is_not_there)
     cr_expect_eq(scenario.note_count, 0u);
 }
 
+Test(scenario_effects, keys_of_another_optimizer)
+{
+    expect_note("workload.optimizer.beta1=0.8",
+                "workload.optimizer: beta1 has no effect: they are of adam and adamw");
+    expect_note("workload.optimizer={\"name\": \"lars\", \"nesterov\": true}",
+                "workload.optimizer: nesterov has no effect: only sgd looks ahead");
+    expect_note("workload.optimizer={\"momentum\": 0, \"nesterov\": true}",
+                "workload.optimizer: nesterov has no effect: momentum is 0");
+    expect_note("workload.optimizer={\"name\": \"adam\", \"momentum\": 0.5}",
+                "workload.optimizer: momentum has no effect: adam has beta1 in its place");
+    expect_note("workload.optimizer.trust=0.02",
+                "workload.optimizer: trust has no effect: it is of lars");
+    expect_note("workload.optimizer.drop_factor=0.5",
+                "workload.optimizer: drop_factor has no effect: schedule is not step");
+    expect_note("workload.optimizer.schedule_samples=1000",
+                "workload.optimizer: schedule_samples has no effect: schedule is constant");
+    expect_note("workload.optimizer={\"schedule\": \"step\", \"drop_samples\": [100], "
+                "\"schedule_samples\": 1000}",
+                "workload.optimizer: schedule_samples has no effect: drop_samples says where the "
+                "rate drops");
+    cr_assert_eq(READ_DEMO("workload.optimizer={\"name\": \"adamw\", \"beta2\": 0.99, "
+                           "\"schedule\": \"cosine\", \"warmup_samples\": 100, \"clip\": 1}"),
+                 GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u);
+}
+
 Test(scenario_effects, keys_that_are_kept)
 {
     expect_note("cluster.nodes.0.usd_per_hour=3",
