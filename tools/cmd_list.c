@@ -1,4 +1,5 @@
 /* list: what there is of a kind. */
+#include "models/dataset_source.h"
 #include "models/model.h"
 #include "strategies/registry.h"
 #include "tools/message.h"
@@ -51,6 +52,15 @@ static void list_models(gs_page *page)
     for (size_t i = 0; gs_model_at(i) != NULL; i++) {
         const gs_model *model = gs_model_at(i);
         add_row(page, model->name, model->summary, model->source);
+    }
+}
+
+static void list_datasets(gs_page *page)
+{
+    add_columns(page, sourced);
+    for (size_t i = 0; gs_data_source_at(i) != NULL; i++) {
+        const gs_data_source *source = gs_data_source_at(i);
+        add_row(page, source->name, source->summary, source->source);
     }
 }
 
@@ -108,6 +118,8 @@ static void fill(gs_page *page, const char *kind)
         list_collectives(page);
     } else if (strcmp(kind, "models") == 0) {
         list_models(page);
+    } else if (strcmp(kind, "datasets") == 0) {
+        list_datasets(page);
     } else if (strcmp(kind, "formats") == 0) {
         list_formats(page);
     } else if (strcmp(kind, "scenarios") == 0) {
@@ -129,7 +141,7 @@ int gs_cmd_list(const gs_cli *cli)
 {
     if (cli->word_count != 1) {
         gs_complain("list: what? allowed is one of strategies, codecs, collectives, models, "
-                    "formats, scenarios, profiles, metrics, transports, devices");
+                    "datasets, formats, scenarios, profiles, metrics, transports, devices");
         return GS_EXIT_USAGE;
     }
     gs_page page;

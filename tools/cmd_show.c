@@ -1,5 +1,7 @@
 /* show: finds out what a name is, and prints its page. */
 #include "base/nearest.h"
+#include "models/dataset_shards.h"
+#include "models/dataset_source.h"
 #include "tools/message.h"
 #include "tools/scenario_list.h"
 #include "tools/show.h"
@@ -16,6 +18,17 @@ static int show_model(gs_page *page, const gs_model *model)
     gs_page_fact(page, "summary", "", model->summary, NULL);
     gs_page_fact(page, "source", "source", model->source, NULL);
     gs_show_parameters(page, model->config_table);
+    return GS_EXIT_OK;
+}
+
+/* The keys of the source, and those that every source takes. */
+static int show_data(gs_page *page, const gs_data_source *source)
+{
+    gs_page_fact(page, "name", "data", source->name, NULL);
+    gs_page_fact(page, "summary", "", source->summary, NULL);
+    gs_page_fact(page, "source", "source", source->source, NULL);
+    gs_show_parameters(page, source->config_table);
+    gs_show_more_parameters(page, &gs_shard_config_table);
     return GS_EXIT_OK;
 }
 
@@ -53,6 +66,9 @@ static const char *nearest(const char *name, gs_arena *arena)
     }
     for (size_t i = 0; gs_model_at(i) != NULL && count < NAMES_MAX; i++) {
         names[count++] = gs_model_at(i)->name;
+    }
+    for (size_t i = 0; gs_data_source_at(i) != NULL && count < NAMES_MAX; i++) {
+        names[count++] = gs_data_source_at(i)->name;
     }
     for (size_t i = 0; i < gs_importer_count() && count < NAMES_MAX; i++) {
         names[count++] = gs_importer_at(i)->name;
@@ -127,6 +143,9 @@ static int fill(gs_page *page, const gs_cli *cli, gs_arena *arena)
     }
     if (gs_model_find(name) != NULL) {
         return show_model(page, gs_model_find(name));
+    }
+    if (gs_data_source_find(name) != NULL) {
+        return show_data(page, gs_data_source_find(name));
     }
     if (gs_importer_find(name) != NULL) {
         return show_importer(page, gs_importer_find(name));

@@ -11,6 +11,8 @@
 
 /* A table of parameters: name, default, what is allowed, help. */
 void gs_show_parameters(gs_page *page, const gs_field_table *table);
+/* Further rows of that table. */
+void gs_show_more_parameters(gs_page *page, const gs_field_table *table);
 
 int gs_show_strategy(gs_page *page, const gs_cli *cli, const gs_strategy *strategy);
 /* Words after the name: ranks, bytes, bandwidth, latency. */

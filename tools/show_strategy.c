@@ -15,6 +15,11 @@ void gs_show_parameters(gs_page *page, const gs_field_table *table)
     gs_table_add_column(&page->table, (gs_table_column){"default", "default", false});
     gs_table_add_column(&page->table, (gs_table_column){"allowed", "allowed", false});
     gs_table_add_column(&page->table, (gs_table_column){"what", "help", false});
+    gs_show_more_parameters(page, table);
+}
+
+void gs_show_more_parameters(gs_page *page, const gs_field_table *table)
+{
     for (size_t i = 0; i < table->field_count; i++) {
         const gs_field *field = &table->fields[i];
         char allowed[320];

@@ -35,6 +35,8 @@ static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
         .result_hash = outcome->result.result_hash,
         .started_utc = outcome->started_utc,
         .wall_ns = outcome->wall_ns,
+        .inputs = scenario->inputs,
+        .input_count = scenario->input_count,
         .values = outcome->values,
         .target_censored = outcome->target_censored,
         .record = outcome->record,

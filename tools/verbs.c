@@ -3,9 +3,9 @@
 #include "base/assert.h"
 
 /* Words that may follow a verb; the lists of kinds and shells are the verbs' own. */
-static const char *const kinds[] = {"strategies", "codecs",    "collectives", "models",
-                                    "formats",    "scenarios", "profiles",    "metrics",
-                                    "transports", "devices",   NULL};
+static const char *const kinds[] = {"strategies", "codecs",     "collectives", "models",
+                                    "datasets",   "formats",    "scenarios",   "profiles",
+                                    "metrics",    "transports", "devices",     NULL};
 static const char *const traces[] = {"probe", "stat", "import", "slow", NULL};
 static const char *const figures[] = {"timeline", "breakdown", "cdf", "busbw", "gradients", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
@@ -39,7 +39,8 @@ static const char *const details[GS_VERB_COUNT] = {
         "gradsync explain my.json cluster.links.nic.bandwidth=25Gbit/s -s "
         "allreduce:bucket=10MiB" EXAMPLE "gradsync explain @last --json | jq .waterfall",
     [GS_VERB_list] =
-        "KIND is strategies, codecs, collectives, models, formats, scenarios, profiles, metrics, "
+        "KIND is strategies, codecs, collectives, models, datasets, formats, scenarios, profiles, "
+        "metrics, "
         "transports "
         "or devices.\n" EXAMPLE "gradsync list strategies" EXAMPLE "gradsync list metrics --csv",
     [GS_VERB_show] =

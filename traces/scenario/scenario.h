@@ -21,6 +21,7 @@
 #include "traces/profile.h"
 #include "traces/rate_trace.h"
 #include "traces/record.h"
+#include "traces/stored_input.h"
 
 enum { GS_NAME_BYTES = 64 };
 
@@ -167,7 +168,9 @@ typedef struct gs_scenario {
     uint64_t config_hash;
     const gs_memory_job *memory; /* [strategy_count], of a rank */
     const char *misfit; /* "llama2_7b needs 161 GB a rank ...": a device is too small; or NULL */
-    const char *unsupported;  /* "faults: not supported yet; remove it": the first such; or NULL */
+    const char *unsupported; /* "faults: not supported yet; remove it": the first such; or NULL */
+    const gs_stored_input *inputs; /* [input_count]: files of data, where the data was read */
+    uint32_t input_count;
     const char *const *notes; /* [note_count], what is odd but allowed, a line each */
     uint32_t note_count;
     const char *data_dir; /* where bundled data lies, as the options said */

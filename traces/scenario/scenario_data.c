@@ -1,6 +1,39 @@
 /* workload.data: read once for all runs, and dealt out once to see that every rank gets enough. */
 #include "traces/scenario/scenario_parts.h"
 
+#include <sys/stat.h>
+
+#include "traces/whole_file.h"
+
+enum { FILES_MAX = 8 };
+
+/* The files as results name them. */
+static gs_status keep_inputs(gs_scenario_reader *reader, gs_error *err)
+{
+    const gs_data_config *config = &reader->out->workload.task.data;
+    gs_stored_input *inputs = GS_TAKE(reader->arena, gs_stored_input, FILES_MAX);
+    if (inputs == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    const char *file = NULL;
+    uint32_t count = 0;
+    for (; (file = gs_data_config_file(config, count)) != NULL && count < FILES_MAX; count++) {
+        struct stat about;
+        gs_stored_input *input = &inputs[count];
+        GS_TRY(gs_whole_file_hash(file, 0, &input->xxh3, err));
+        input->bytes = stat(file, &about) == 0 ? (int64_t)about.st_size : 0;
+        input->role = "data";
+        input->format = config->source->name;
+        input->name = gs_arena_text(reader->arena, file);
+        if (input->name == NULL) {
+            return gs_scenario_no_memory(reader, err);
+        }
+    }
+    reader->out->inputs = inputs;
+    reader->out->input_count = count;
+    return GS_OK;
+}
+
 gs_status gs_scenario_load_data(gs_scenario_reader *reader, gs_error *err)
 {
     gs_workload *workload = &reader->out->workload;
@@ -18,7 +51,7 @@ gs_status gs_scenario_load_data(gs_scenario_reader *reader, gs_error *err)
         return gs_scenario_fail(reader, status, "workload.data", err, "%s", inner.text);
     }
     workload->dataset = dataset;
-    return GS_OK;
+    return keep_inputs(reader, err);
 }
 
 /* A step that takes more samples than an epoch has is odd, but every rank's batch is sound. */

@@ -73,9 +73,12 @@ static gs_status hash_files(const gs_scenario_reader *reader, uint64_t *hash, gs
             GS_TRY(gs_whole_file_hash(single[i], *hash, hash, err));
         }
     }
-    const gs_data_config *data = &reader->out->workload.task.data;
+    /* Where the data was not read, nothing depends on it. */
+    const gs_workload *workload = &reader->out->workload;
     const char *file;
-    for (size_t i = 0; (file = gs_data_config_file(data, i)) != NULL; i++) {
+    for (size_t i = 0;
+         workload->dataset != NULL && (file = gs_data_config_file(&workload->task.data, i)) != NULL;
+         i++) {
         GS_TRY(gs_whole_file_hash(file, *hash, hash, err));
     }
     return GS_OK;

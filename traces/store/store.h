@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "traces/environment.h"
 #include "traces/record.h"
+#include "traces/stored_input.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,15 +81,6 @@ typedef struct gs_stored_strategy {
     const char *version;
     const char *params_json;
 } gs_stored_strategy;
-
-/* A file that the run was made from. */
-typedef struct gs_stored_input {
-    const char *role; /* "profile", "curve", "trace", "data" */
-    const char *name;
-    const char *format;
-    int64_t bytes;
-    uint64_t xxh3;
-} gs_stored_input;
 
 enum { GS_REPEAT_NEXT = -1 };
 
