@@ -102,7 +102,7 @@ static void put_bash_verbs(FILE *out)
             fputs("$(_gradsync_names scenarios)", out);
         } else if (i == GS_VERB_show) {
             fputs("@last $(for k in strategies collectives models formats scenarios profiles "
-                  "metrics; do "
+                  "metrics devices; do "
                   "_gradsync_names $k; done)",
                   out);
         } else {
@@ -200,7 +200,8 @@ static void put_zsh(FILE *out)
         } else if (i == GS_VERB_sim || i == GS_VERB_check) {
             fputs("_gradsync_names scenarios; _files", out);
         } else if (i == GS_VERB_show) {
-            fputs("for k in strategies collectives models profiles; do _gradsync_names $k; done",
+            fputs("for k in strategies collectives models profiles devices; do _gradsync_names $k; "
+                  "done",
                   out);
         } else {
             fputs(":", out);

@@ -73,6 +73,15 @@ Test(scenario_device, measured_times_stay_whatever_the_device)
     cr_expect_not_null(scenario.workload.layers);
 }
 
+Test(scenario_device, measured_times_on_different_devices_are_noted_unless_a_scale_is_said)
+{
+    READ("cluster.nodes=[{\"device\":\"A100\"},{\"device\":\"V100\"}]");
+    expect_noted("cluster.nodes[1].device: differs from that of nodes[0], the profile's times are "
+                 "measured and the same on both; say cluster.nodes[1].compute_scale");
+    READ("cluster.nodes=[{\"device\":\"A100\"},{\"device\":\"V100\",\"compute_scale\":2}]");
+    cr_expect_eq(scenario.note_count, 1u, "only that there is no accuracy to reach");
+}
+
 Test(scenario_device, ranks_on_different_devices_take_different_times)
 {
     READ(

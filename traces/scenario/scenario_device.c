@@ -79,6 +79,26 @@ static void note_rates(gs_scenario_reader *reader)
     }
 }
 
+/* Times that were measured on one device do not follow another. */
+static void note_measured(gs_scenario_reader *reader)
+{
+    const gs_cluster *cluster = &reader->out->cluster;
+    for (uint32_t i = 1; i < cluster->group_count; i++) {
+        const gs_node_group *first = &cluster->groups[0];
+        const gs_node_group *group = &cluster->groups[i];
+        bool same_scale = group->compute_scale <= first->compute_scale &&
+                          group->compute_scale >= first->compute_scale;
+        if (group->known != first->known && same_scale) {
+            gs_scenario_note(reader,
+                             "cluster.nodes[%u].device: differs from that of nodes[0], the "
+                             "profile's times are measured and the same on both; say "
+                             "cluster.nodes[%u].compute_scale",
+                             i, i);
+            return;
+        }
+    }
+}
+
 static gs_status profile_at(gs_scenario_reader *reader, const gs_layer_table *table, double rate,
                             gs_profile *out, gs_error *err)
 {
@@ -132,6 +152,7 @@ gs_status gs_scenario_time_layers(gs_scenario_reader *reader, const gs_layer_tab
                                 table->name);
     }
     if (!workload->timed_by_flops) {
+        note_measured(reader);
         return profile_at(reader, table, 0.0, out, err);
     }
     note_rates(reader);
