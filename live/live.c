@@ -160,6 +160,14 @@ static bool streams_differ(const gs_live *live, uint32_t rank, uint32_t *out_fir
     return false;
 }
 
+static uint32_t model_of(const gs_live *live, uint32_t rank)
+{
+    uint32_t vector;
+    double weight;
+    gs_driver_model_view(live->entities[rank].driver, &vector, &weight);
+    return vector;
+}
+
 /* The run ended well: nothing may be left over, and all workers issued the same collectives. */
 static void check_end(gs_live *live)
 {
@@ -174,6 +182,14 @@ static void check_end(gs_live *live)
             (void)gs_fail(&err, GS_EMISMATCH,
                           "workers %u and %u did not issue the same collectives in the same order",
                           first, i);
+            gs_live_fail(shared, &err);
+        }
+    }
+    for (uint32_t i = 0; i < shared->config.job->ranks; i++) {
+        const gs_live_entity *worker = &live->entities[i];
+        gs_error err;
+        if (gs_entity_memory_check(&worker->memory, model_of(live, i), &err) != GS_OK) {
+            (void)gs_fail_in(&err, "step %lld", (long long)gs_driver_step(worker->driver));
             gs_live_fail(shared, &err);
         }
     }
@@ -210,14 +226,6 @@ void gs_live_run(gs_live *live)
 }
 
 /* ---------------------------------------------------------------- results */
-
-static uint32_t model_of(const gs_live *live, uint32_t rank)
-{
-    uint32_t vector;
-    double weight;
-    gs_driver_model_view(live->entities[rank].driver, &vector, &weight);
-    return vector;
-}
 
 void gs_live_result_get(const gs_live *live, gs_live_result *out)
 {

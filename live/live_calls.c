@@ -217,6 +217,11 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
     (void)self;
     (void)last;
     gs_entity_memory_apply(&entity->memory, param, grad, rate_scale);
+    gs_error err;
+    if (gs_entity_memory_check_applied(&entity->memory, &err) != GS_OK) {
+        (void)gs_fail_in(&err, "step %lld", (long long)gs_driver_step(entity->driver));
+        gs_live_fail(entity->shared, &err);
+    }
 }
 
 static void end_step(void *host, gs_peer self)

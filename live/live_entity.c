@@ -177,6 +177,7 @@ static void begin_step(gs_live_entity *entity)
     gs_entity_memory_begin(&entity->memory, &plan);
     if (gs_entity_memory_gradient(&entity->memory, entity->workspace, &plan, &entity->loss, &err) !=
         GS_OK) {
+        (void)gs_fail_in(&err, "step %lld", (long long)entity->steps_begun - 1);
         gs_live_fail(shared, &err);
         return;
     }

@@ -194,9 +194,7 @@ gs_status gs_task_gradient(gs_task_workspace *workspace, const gs_task_request *
     const gs_task *task = workspace->task;
     double loss = gs_network_gradient(&task->network, &pass, gradient);
     if (!isfinite(loss)) {
-        return gs_fail(err, GS_EDIVERGED,
-                       "training loss of samples %lld to %lld is not finite; "
-                       "a smaller optimizer.rate may help",
+        return gs_fail(err, GS_EDIVERGED, "training loss of samples %lld to %lld is not finite",
                        (long long)request->first_sample,
                        (long long)(request->first_sample + request->sample_count - 1));
     }
@@ -231,8 +229,7 @@ gs_status gs_task_evaluate(gs_task_workspace *workspace, const float *parameters
         correct += right;
     }
     if (!isfinite(loss)) {
-        return gs_fail(err, GS_EDIVERGED,
-                       "test loss is not finite; a smaller optimizer.rate may help");
+        return gs_fail(err, GS_EDIVERGED, "test loss is not finite");
     }
     double answers = (double)(dataset->test_count * dataset->shape.answer_count);
     *out_loss = loss / answers;

@@ -120,8 +120,11 @@ static gs_status play_step(gs_replay *replay, gs_replay_entity *entity,
     entity->units_left = replay->config.job->unit_count;
     memset(entity->unit_ready, 0, entity->units_left);
     gs_entity_memory_begin(&entity->memory, &plan);
-    return gs_entity_memory_gradient(&entity->memory, replay->workspace, &plan, &entity->loss,
-                                     &replay->error);
+    gs_status status = gs_entity_memory_gradient(&entity->memory, replay->workspace, &plan,
+                                                 &entity->loss, &replay->error);
+    return status == GS_OK
+               ? GS_OK
+               : gs_fail_in(&replay->error, "step %lld", (long long)gs_driver_step(entity->driver));
 }
 
 static gs_status play_compute(gs_replay *replay, gs_replay_entity *entity,

@@ -444,6 +444,7 @@ static void end_of_events(gs_sim *sim)
         report_deadlock(sim);
     } else {
         check_leftovers(sim);
+        gs_sim_check_models(sim);
     }
     sim->ended = true;
 }
@@ -553,6 +554,7 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
     out->facts.staleness_mean = gs_staleness_mean(&sim->staleness);
     out->facts.staleness_p95 = gs_staleness_quantile(&sim->staleness, 0.95);
     out->facts.staleness_max = (double)sim->staleness.max;
+    out->facts.diverged = sim->result.status == GS_EDIVERGED;
     out->facts.target_quality = sim->scenario->workload.quality;
     out->facts.target_value = sim->scenario->workload.target_value;
     out->facts.is_text = sim->learns && gs_task_network(sim->task)->data.is_tokens;

@@ -1,6 +1,6 @@
-/* The inside of a run, shared by its four files and nobody else: sim.c (make, run, result),
+/* The inside of a run, shared by its five files and nobody else: sim.c (make, run, result),
  * sim_worker.c (what a rank computes, and when), sim_world.c (what drivers ask of the host),
- * sim_look.c (what a timeline is told). */
+ * sim_look.c (what a timeline is told), sim_diverge.c (why it diverged). */
 #ifndef GS_SIM_SIM_PARTS_H
 #define GS_SIM_SIM_PARTS_H
 
@@ -15,6 +15,7 @@
 #include "sim/sim_ops.h"
 #include "sim/topology.h"
 #include "strategies/driver.h"
+#include "traces/divergence.h"
 #include "traces/entity_memory.h"
 #include "traces/gradient_watch.h"
 
@@ -53,6 +54,8 @@ typedef struct gs_sim_worker {
     bool asked_again;        /* a GS_SIM_WORKER event is on its way */
     bool told;               /* to quiesce */
     double loss;
+    gs_loss_trail trail;  /* of its losses */
+    double gradient_max;  /* as its memory says, of the gradient that was joined last */
     int64_t bytes_before; /* sent before this step */
 } gs_sim_worker;
 
@@ -147,6 +150,11 @@ void gs_sim_look_op_end(gs_sim *sim, uint32_t worker, const gs_op_signature *op,
                         gs_time_ns last_start_ns);
 /* A rank's share of an op that a curve times: to the next rank. */
 void gs_sim_look_share(gs_sim *sim, uint32_t worker, int64_t bytes, gs_time_ns wire_ns);
+
+/* sim_diverge.c: ends the run with what was not finite in a step of that entity, and why. */
+void gs_sim_diverged(gs_sim *sim, uint32_t entity, int64_t step, const gs_error *what);
+/* At the end: are the models of all workers finite? */
+void gs_sim_check_models(gs_sim *sim);
 
 /* sim_world.c */
 extern const gs_host_calls gs_sim_host_calls;

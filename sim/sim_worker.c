@@ -116,7 +116,7 @@ static void evaluate(gs_sim *sim, int64_t steps)
     gs_error err;
     gs_status status = gs_task_evaluate(sim->workspaces[0], model, &row.loss, &row.accuracy, &err);
     if (status != GS_OK) {
-        gs_sim_fail(sim, status, &err);
+        gs_sim_diverged(sim, 0, steps - 1, &err);
         return;
     }
     if (gs_task_network(sim->task)->data.kind == GS_ANSWER_REAL) {
@@ -312,11 +312,13 @@ static bool take_gradient(gs_sim *sim, uint32_t index)
     gs_sim_worker *worker = &sim->workers[index];
     const gs_sim_gradient *gradient = worker->gradient;
     gs_team_join(sim->team, &worker->gradient->job);
+    worker->gradient_max = sim->entities[index].memory.gradient_max;
     if (gradient->status != GS_OK) {
-        gs_sim_fail(sim, gradient->status, &gradient->error);
+        gs_sim_diverged(sim, index, worker->step - 1, &gradient->error);
         return false;
     }
     worker->loss = gradient->loss;
+    gs_loss_trail_add(&worker->trail, worker->loss);
     if (sim->watch != NULL) {
         watch(sim, index);
     }

@@ -446,6 +446,10 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
     }
     on_stream(sim, self, duration, GS_SPAN_KERNEL);
     gs_entity_memory_apply(&entity->memory, param, grad, rate_scale);
+    gs_error err;
+    if (gs_entity_memory_check_applied(&entity->memory, &err) != GS_OK) {
+        gs_sim_diverged(sim, index_of(sim, self), gs_driver_step(entity->driver), &err);
+    }
     if (last && self.role == GS_WORKER) {
         gs_sim_worker_step_ended(sim, self.index);
     }

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "models/kernels.h"
+#include "traces/divergence.h"
 
 #include <math.h>
 #include <string.h>
@@ -281,7 +282,32 @@ void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t g
         .updates = memory->updates[param.vector],
         .samples = samples_before(memory, param.vector),
     };
-    memory->updates[param.vector] += gs_task_apply(task, &update) ? 1 : 0;
+    double largest = gs_largest_magnitude(update.gradient + update.offset, applied);
+    if (gs_task_apply(task, &update)) {
+        memory->updates[param.vector]++;
+        memory->applied_max = largest;
+    }
+}
+
+gs_status gs_entity_memory_check_applied(const gs_entity_memory *memory, gs_error *err)
+{
+    gs_peer self = memory->config.self;
+    return isfinite(memory->applied_max)
+               ? GS_OK
+               : gs_fail(err, GS_EDIVERGED, "%s %d: what it applied to its weights is not finite",
+                         self.role == GS_WORKER ? "worker" : "server", self.index);
+}
+
+gs_status gs_entity_memory_check(const gs_entity_memory *memory, uint32_t vector, gs_error *err)
+{
+    size_t count;
+    const float *weights = gs_entity_memory_vector(memory, vector, &count);
+    gs_peer self = memory->config.self;
+    GS_TRY(gs_entity_memory_check_applied(memory, err));
+    return isfinite(gs_largest_magnitude(weights, count))
+               ? GS_OK
+               : gs_fail(err, GS_EDIVERGED, "%s %d: its weights are not finite",
+                         self.role == GS_WORKER ? "worker" : "server", self.index);
 }
 
 void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan)
@@ -341,6 +367,11 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace 
         sum += loss;
     }
     finish_gradient(memory, gradient, micro_steps);
+    memory->gradient_max = gs_largest_magnitude(gradient, count);
+    if (!isfinite(memory->gradient_max) && gs_task_optimizer(config->task)->loss_scale > 0.0) {
+        return gs_fail(err, GS_EDIVERGED, "worker %d, pass %lld: the gradient is not finite",
+                       config->self.index, (long long)first_pass);
+    }
     *out_loss = sum / micro_steps;
     return GS_OK;
 }

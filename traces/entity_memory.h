@@ -78,6 +78,8 @@ typedef struct gs_entity_memory {
     int64_t first_pass;     /* of the gradient begun last */
     int64_t *updates;       /* [vector]: that the optimizer made to each */
     double *gradient_scale; /* [vector]: loss scale of the gradient that it holds */
+    double gradient_max;    /* largest magnitude of the gradient made last; INFINITY: not finite */
+    double applied_max;     /* likewise, of what was applied last */
 } gs_entity_memory;
 
 /* PARAM holds the task's starting parameters, everything else is 0. Pointers in config are borrowed
@@ -110,6 +112,12 @@ GS_MUST_USE bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_s
  * those of the updates it made to param, each of as many workers' steps as the layout says. */
 void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
                             double rate_scale);
+/* GS_OK, or GS_EDIVERGED naming the entity: what was applied last is not finite, or the weights in
+ * that vector are not. */
+GS_MUST_USE gs_status gs_entity_memory_check(const gs_entity_memory *memory, uint32_t vector,
+                                             gs_error *err);
+/* Of what was applied last alone. */
+GS_MUST_USE gs_status gs_entity_memory_check_applied(const gs_entity_memory *memory, gs_error *err);
 /* A step of this worker begins: counts its passes, and fixes what its gradient is scaled by and
  * which weights it is of. */
 void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan);
@@ -118,7 +126,8 @@ void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan);
  * runs). Pass p of rank r takes samples [(p ranks + r) b, + b) of the task's order, whatever other
  * ranks do. workspace: for batches of batch_per_rank; NULL in timing-only runs. May run on a thread
  * of its own while others read and write vectors that are neither of the two. Errors: GS_EDIVERGED,
- * naming the worker. */
+ * naming the worker: the loss is not finite, or the gradient while no dynamic loss scale leaves it
+ * out. */
 GS_MUST_USE gs_status gs_entity_memory_gradient(gs_entity_memory *memory,
                                                 gs_task_workspace *workspace, const gs_plan *plan,
                                                 double *out_loss, gs_error *err);

@@ -210,7 +210,7 @@ static void put_learning(const gs_run_facts *facts, double *values)
         values[AT_gradient_cosine_ratio] = facts->gradient_cosine;
         values[AT_noise_scale_samples] = facts->noise_scale_samples;
     }
-    if (facts->has_models) {
+    if (facts->has_models && !facts->diverged) {
         values[AT_consensus_distance] = facts->consensus_distance;
     }
 }
@@ -242,6 +242,6 @@ gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts, 
     }
     values[AT_events] = (double)facts->events;
     put_learning(facts, values);
-    *out_censored = put_curve(record, facts, values);
+    *out_censored = !facts->diverged && put_curve(record, facts, values);
     return GS_OK;
 }

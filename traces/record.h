@@ -107,6 +107,7 @@ typedef struct gs_run_facts {
     int64_t samples_per_step;  /* all ranks */
     gs_time_ns end_ns;         /* of the run */
     gs_time_ns recovery_ns;    /* of it, lost to faults */
+    bool diverged;             /* what it learned is no result then */
     gs_quality target_quality; /* what the target is about */
     double target_value;       /* 0: none */
     bool is_text;              /* a sample's loss is of one character in the mean */

@@ -269,10 +269,9 @@ Test(task, a_loss_that_is_not_finite_is_reported)
     double share = -1;
     gs_error err;
     cr_expect_eq(gs_task_gradient(workspace, &request, x, g, &loss, &err), GS_EDIVERGED);
-    cr_expect_str_eq(err.text, "training loss of samples 320 to 351 is not finite; "
-                               "a smaller optimizer.rate may help");
+    cr_expect_str_eq(err.text, "training loss of samples 320 to 351 is not finite");
     cr_expect_eq(gs_task_evaluate(workspace, x, &loss, &share, &err), GS_EDIVERGED);
-    cr_expect_str_eq(err.text, "test loss is not finite; a smaller optimizer.rate may help");
+    cr_expect_str_eq(err.text, "test loss is not finite");
     cr_expect(loss == -1.0 && share == -1.0);
 }
 

@@ -138,7 +138,12 @@ Test(sim_precision, dividing_after_the_sum_overflows_where_dividing_before_does_
     use_number(GS_FP16);
     optimizer()->rate = 0.01;
     optimizer()->loss_scale = scale;
-    cr_expect_eq(run(weights[1]).status, GS_EDIVERGED);
+    gs_sim_result after = run(weights[1]);
+    cr_expect_eq(after.status, GS_EDIVERGED);
+    cr_expect(strstr(after.error.text, "step 0: worker ") == after.error.text &&
+                  strstr(after.error.text, ": what it applied to its weights is not finite; every "
+                                           "rank's gradient was finite, their sum was not: "),
+              "%s", after.error.text);
     /* In fp32 the order does not matter. */
     use_number(GS_FP32);
     cr_expect_eq(run(weights[1]).status, GS_OK);

@@ -259,6 +259,21 @@ Test(metrics, a_target_of_loss_or_bits_is_reached_by_falling_to_it)
     gs_record_destroy(record);
 }
 
+Test(metrics, a_run_that_diverged_has_learned_nothing)
+{
+    gs_record *record = gs_record_create(1, false);
+    double values[METRICS_MAX];
+    add_accuracy(record, 10, 2.0, 0.5);
+    gs_run_facts facts = {.end_ns = 50000, .target_value = 0.4, .has_models = true};
+    facts.diverged = true;
+    cr_assert_not(measure(record, &facts, values));
+    cr_assert(isnan(value_of(values, "final_loss")));
+    cr_assert(isnan(value_of(values, "final_accuracy")));
+    cr_assert(isnan(value_of(values, "time_to_target_ns")));
+    cr_assert(isnan(value_of(values, "consensus_distance")));
+    gs_record_destroy(record);
+}
+
 Test(metrics, a_missed_target_is_censored_at_the_end_of_the_run)
 {
     gs_record *record = gs_record_create(1, false);
