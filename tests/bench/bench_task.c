@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RANKS = 8, STEPS = 500, BATCH = 16, ROUNDS = 5 };
+enum { RANKS = 8, STEPS = 500, BATCH = 16, ROUNDS = 5, ENOUGH_SECONDS = 2 };
 
 static double seconds(void)
 {
@@ -69,7 +69,12 @@ static void measure(const gs_task_config *config)
     gs_task *task = NULL;
     run r = {.task = NULL};
     gs_task_setup setup = {.data_dir = GS_TEST_SOURCE_DIR, .ranks = RANKS, .seed = 1};
-    must(gs_task_create(config, &setup, &arena, &task, &err), &err);
+    gs_status status = gs_task_create(config, &setup, &arena, &task, &err);
+    if (status == GS_EINVAL) {
+        gs_arena_fini(&arena); /* a model for other data: tests/bench/bench_layers.c has it */
+        return;
+    }
+    must(status, &err);
     must(gs_task_workspace_create(task, BATCH, &arena, &r.workspace, &err), &err);
     size_t count = gs_task_parameter_count(task);
     r.task = task;
@@ -80,7 +85,7 @@ static void measure(const gs_task_config *config)
         must(gs_fail(&err, GS_ENOMEM, "out of memory"), &err);
     }
     double best = 1e9;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS && best * round < ENOUGH_SECONDS; round++) {
         double start = seconds();
         train(&r);
         double spent = seconds() - start;
