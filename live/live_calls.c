@@ -51,12 +51,22 @@ static uint64_t next_on(gs_live_entity *entity, uint32_t plane, uint32_t to)
     return entity->sent[plane * entity->shared->entity_count + to]++;
 }
 
-/* Sends a parcel with a slice of this entity's. */
-static void send_data(gs_live_entity *entity, gs_parcel *parcel, gs_slice data, bool keep)
+static void not_decoded(gs_live_entity *entity)
 {
-    gs_payload view = gs_entity_memory_view(&entity->memory, data);
-    parcel->payload = &view;
-    gs_live_post(entity, parcel, keep);
+    gs_error err;
+    (void)gs_fail(&err, GS_ENOMEM,
+                  "entity %u: no memory for what is coded, or what came cannot be decoded",
+                  entity->number);
+    gs_live_fail(entity->shared, &err);
+}
+
+static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice data, uint32_t stage)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    if (!gs_wire_code(entity->wire, op, data, stage)) {
+        not_decoded(entity);
+    }
 }
 
 static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op_signature *op,
@@ -73,7 +83,10 @@ static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op
                         .sequence = next_on(entity, plane, to),
                         .signature = *op};
     entity->unsent[op->communicator]++;
-    send_data(entity, &parcel, part, false);
+    gs_payload view = gs_is_wire(part) ? gs_wire_view(entity->wire, op, part)
+                                       : gs_entity_memory_view(&entity->memory, part);
+    parcel.payload = &view;
+    gs_live_post(entity, &parcel, false);
 }
 
 static void refuse_floats(gs_live_entity *entity, const char *what)
@@ -104,7 +117,11 @@ static bool absorb(void *host, gs_peer self, uint32_t from_channel, const gs_op_
     GS_ASSERT(part != NULL);
     entity->first[from_channel] = part->next;
     bool same = gs_op_signature_equal(&part->signature, op);
-    if (same && !gs_entity_memory_put(&entity->memory, into, part->payload, add)) {
+    if (same && gs_is_wire(into)) {
+        if (!gs_wire_put(entity->wire, op, into, part->payload, add)) {
+            not_decoded(entity);
+        }
+    } else if (same && !gs_entity_memory_put(&entity->memory, into, part->payload, add)) {
         refuse_floats(entity, gs_collective_kind_name(op->kind));
     }
     release(entity, part);
@@ -149,7 +166,15 @@ static void post_message(gs_live_entity *entity, const gs_message *message, gs_s
                         .request = ++entity->requests,
                         .slot = slot,
                         .message = *message};
-    send_data(entity, &parcel, data, keep);
+    gs_payload view;
+    if (!message->coded) {
+        view = gs_entity_memory_view(&entity->memory, data);
+    } else if (!gs_wire_encode(entity->wire, data, message->key, &view)) {
+        not_decoded(entity);
+        return;
+    }
+    parcel.payload = &view;
+    gs_live_post(entity, &parcel, keep);
 }
 
 static void send(void *host, const gs_message *message, gs_slice data, uint32_t slot)
@@ -176,12 +201,16 @@ static void note(void *host, const gs_message *message)
                  false);
 }
 
-static void take(void *host, gs_peer self, gs_slice into, void *data)
+static void take(void *host, gs_peer self, gs_slice into, const gs_message *message)
 {
     gs_live_entity *entity = host;
-    gs_parcel *parcel = data;
+    gs_parcel *parcel = message->data;
     (void)self;
-    if (!gs_entity_memory_put(&entity->memory, into, parcel->payload, false)) {
+    if (message->coded) {
+        if (!gs_wire_decode(entity->wire, into, parcel->payload)) {
+            not_decoded(entity);
+        }
+    } else if (!gs_entity_memory_put(&entity->memory, into, parcel->payload, false)) {
         refuse_floats(entity, "recv");
     }
     release(entity, parcel);
@@ -259,6 +288,7 @@ const gs_host_calls gs_live_calls = {
     .issued = issued,
     .start = start,
     .ended = ended,
+    .code = code,
     .send_part = send_part,
     .absorb = absorb,
     .flush = flush,

@@ -61,6 +61,7 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
     gs_arena_init(&entity->arena);
     gs_entity_memory_config memory = {.job = config->job,
                                       .layout = &shared->layout,
+                                      .coding = &config->strategy->coding,
                                       .self = self,
                                       .task = config->task,
                                       .batch_per_rank = config->batch_per_rank,
@@ -71,10 +72,17 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
                                         &entity->workspace, err));
     }
     GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &entity->arena, err));
+    if (memory.coding->codec != NULL) {
+        entity->wire = gs_wire_create(memory.coding, &entity->memory, &entity->arena);
+        if (entity->wire == NULL) {
+            return gs_fail(err, GS_ENOMEM, "no memory for entity %u", entity->number);
+        }
+    }
     gs_driver_config driver = {.strategy = config->strategy->strategy,
                                .strategy_config = config->strategy->config,
                                .job = config->job,
                                .layout = &shared->layout,
+                               .coding = &config->strategy->coding,
                                .buckets = shared->buckets,
                                .self = self,
                                .calls = &gs_live_calls,

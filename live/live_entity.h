@@ -5,6 +5,7 @@
 
 #include "live/live.h"
 #include "strategies/driver.h"
+#include "traces/wire.h"
 #include "traces/entity_memory.h"
 
 #include <pthread.h>
@@ -37,6 +38,7 @@ typedef struct gs_live_entity {
     uint32_t number;
     gs_driver *driver;
     gs_entity_memory memory;
+    gs_wire *wire;                /* NULL: nothing is coded */
     gs_staleness staleness;       /* of what it applied */
     gs_task_workspace *workspace; /* NULL: timing only, or a server */
     gs_arena arena; /* of driver and memory; used by the entity's own thread while it runs */

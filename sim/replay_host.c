@@ -52,9 +52,9 @@ static uint32_t number_of(const gs_replay *replay, gs_peer peer)
     return gs_recording_entity(&replay->config.recording->about, peer);
 }
 
-/* A parcel from the entity to `to`, with a copy of a slice (NULL: no data). */
+/* A parcel from the entity to `to`, with a copy of a payload (NULL: no data). */
 static void ship(gs_replay_entity *entity, uint32_t plane, gs_peer to, const gs_replay_parcel *like,
-                 const gs_slice *data)
+                 const gs_payload *data)
 {
     gs_replay *replay = entity->replay;
     gs_replay_parcel *parcel = replay->free;
@@ -68,9 +68,11 @@ static void ship(gs_replay_entity *entity, uint32_t plane, gs_peer to, const gs_
         return;
     }
     *parcel = *like;
-    if (data != NULL &&
-        !gs_entity_memory_copy(&entity->memory, *data, &replay->floats, &parcel->payload)) {
-        fail_no_memory(replay);
+    if (data != NULL) {
+        parcel->payload = gs_payload_copy(&replay->floats, data);
+        if (parcel->payload == NULL) {
+            fail_no_memory(replay);
+        }
     }
     uint32_t number = number_of(replay, to);
     parcel->sequence = entity->sent[plane * replay->entity_count + number]++;
@@ -152,14 +154,32 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
     return false;
 }
 
+static void not_decoded(gs_replay_entity *entity)
+{
+    gs_error err;
+    (void)gs_fail(&err, GS_ENOMEM, "no memory for what is coded, or what came cannot be decoded");
+    fail(entity->replay, &err);
+}
+
+static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice data, uint32_t stage)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    if (!gs_wire_code(entity->wire, op, data, stage)) {
+        not_decoded(entity);
+    }
+}
+
 static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op_signature *op,
                       gs_slice part)
 {
     gs_replay_entity *entity = host;
     (void)self;
     gs_peer to = {GS_WORKER, (uint16_t)(to_channel % entity->replay->config.job->ranks)};
+    gs_payload view = gs_is_wire(part) ? gs_wire_view(entity->wire, op, part)
+                                       : gs_entity_memory_view(&entity->memory, part);
     ship(entity, GS_REPLAY_PARTS + op->communicator, to, &(gs_replay_parcel){.signature = *op},
-         &part);
+         &view);
 }
 
 static bool absorb(void *host, gs_peer self, uint32_t from_channel, const gs_op_signature *op,
@@ -169,7 +189,11 @@ static bool absorb(void *host, gs_peer self, uint32_t from_channel, const gs_op_
     (void)self;
     gs_replay_parcel *part = pull(&entity->arrived[from_channel]);
     bool same = gs_op_signature_equal(&part->signature, op);
-    if (same && !gs_entity_memory_put(&entity->memory, into, part->payload, add)) {
+    if (same && gs_is_wire(into)) {
+        if (!gs_wire_put(entity->wire, op, into, part->payload, add)) {
+            not_decoded(entity);
+        }
+    } else if (same && !gs_entity_memory_put(&entity->memory, into, part->payload, add)) {
         refuse_floats(entity, gs_collective_kind_name(op->kind));
     }
     give_back(entity->replay, part);
@@ -185,7 +209,15 @@ static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *chann
 
 static void send(void *host, const gs_message *message, gs_slice data, uint32_t slot)
 {
-    ship(host, GS_REPLAY_MESSAGES, message->to, &(gs_replay_parcel){.message = *message}, &data);
+    gs_replay_entity *entity = host;
+    gs_payload view;
+    if (!message->coded) {
+        view = gs_entity_memory_view(&entity->memory, data);
+    } else if (!gs_wire_encode(entity->wire, data, message->key, &view)) {
+        not_decoded(entity);
+        return;
+    }
+    ship(entity, GS_REPLAY_MESSAGES, message->to, &(gs_replay_parcel){.message = *message}, &view);
     request(host, slot, true);
 }
 
@@ -194,12 +226,16 @@ static void note(void *host, const gs_message *message)
     ship(host, GS_REPLAY_NOTES, message->to, &(gs_replay_parcel){.message = *message}, NULL);
 }
 
-static void take(void *host, gs_peer self, gs_slice into, void *data)
+static void take(void *host, gs_peer self, gs_slice into, const gs_message *message)
 {
     gs_replay_entity *entity = host;
-    gs_replay_parcel *parcel = data;
+    gs_replay_parcel *parcel = message->data;
     (void)self;
-    if (!gs_entity_memory_put(&entity->memory, into, parcel->payload, false)) {
+    if (message->coded) {
+        if (!gs_wire_decode(entity->wire, into, parcel->payload)) {
+            not_decoded(entity);
+        }
+    } else if (!gs_entity_memory_put(&entity->memory, into, parcel->payload, false)) {
         refuse_floats(entity, "recv");
     }
     give_back(entity->replay, parcel);
@@ -267,6 +303,7 @@ static const gs_host_calls calls = {
     .issued = issued,
     .start = start,
     .ended = issued,
+    .code = code,
     .send_part = send_part,
     .absorb = absorb,
     .flush = flush,
@@ -312,16 +349,24 @@ gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_error *er
                                   : (gs_peer){GS_SERVER, (uint16_t)(number - ranks)};
     gs_entity_memory_config memory = {.job = config->job,
                                       .layout = &replay->layout,
+                                      .coding = &config->strategy->coding,
                                       .self = entity->self,
                                       .task = config->task,
                                       .batch_per_rank = config->recording->about.batch_per_rank,
                                       .number = (gs_number)config->recording->about.number,
                                       .staleness = &replay->staleness};
     GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &replay->arena, err));
+    if (memory.coding->codec != NULL) {
+        entity->wire = gs_wire_create(memory.coding, &entity->memory, &replay->arena);
+        if (entity->wire == NULL) {
+            return gs_fail(err, GS_ENOMEM, "no memory for entity %u of a replay", number);
+        }
+    }
     gs_driver_config driver = {.strategy = config->strategy->strategy,
                                .strategy_config = config->strategy->config,
                                .job = config->job,
                                .layout = &replay->layout,
+                               .coding = &config->strategy->coding,
                                .buckets = replay->buckets,
                                .self = entity->self,
                                .calls = &calls,

@@ -6,6 +6,7 @@
 #include "sim/replay.h"
 #include "strategies/driver.h"
 #include "traces/entity_memory.h"
+#include "traces/wire.h"
 
 /* Planes of channels; parts of communicator c travel on GS_REPLAY_PARTS + c. */
 enum { GS_REPLAY_MESSAGES, GS_REPLAY_NOTES, GS_REPLAY_PARTS };
@@ -35,6 +36,7 @@ typedef struct gs_replay_entity {
     gs_peer self;
     gs_driver *driver;
     gs_entity_memory memory;
+    gs_wire *wire;               /* NULL: nothing is coded */
     uint32_t check;              /* of its records so far */
     gs_replay_queue *coming;     /* [planes][entities]: sent to this one */
     gs_replay_queue *arrived;    /* [communicators][ranks]: parts that were not absorbed */

@@ -143,13 +143,19 @@ static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
     gs_entity_memory_config memory = {
         .job = &sim->job,
         .layout = &sim->layout,
+        .coding = &sim->config.strategy->coding,
         .self = entity->self,
         .task = sim->task,
         .batch_per_rank = sim->scenario->workload.batch_per_rank,
         .number = sim->scenario->workload.number,
         .staleness = &sim->staleness,
     };
-    return gs_entity_memory_init(&entity->memory, &memory, &sim->arena, err);
+    GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &sim->arena, err));
+    if (memory.coding->codec != NULL) {
+        entity->wire = gs_wire_create(memory.coding, &entity->memory, &sim->arena);
+        return entity->wire != NULL ? GS_OK : no_memory(sim, err);
+    }
+    return GS_OK;
 }
 
 static gs_status make_drivers(gs_sim *sim, gs_error *err)
@@ -165,6 +171,7 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
         .strategy_config = sim->config.strategy->config,
         .job = &sim->job,
         .layout = &sim->layout,
+        .coding = &sim->config.strategy->coding,
         .buckets = buckets,
         .calls = &sim->host_calls,
         .host = sim,

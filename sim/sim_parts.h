@@ -18,6 +18,7 @@
 #include "traces/divergence.h"
 #include "traces/entity_memory.h"
 #include "traces/gradient_watch.h"
+#include "traces/wire.h"
 
 typedef enum gs_worker_phase {
     GS_WORKER_ASKS,  /* or is held: between two steps */
@@ -63,6 +64,7 @@ typedef struct gs_sim_entity {
     gs_peer self;
     gs_driver *driver;
     gs_entity_memory memory;
+    gs_wire *wire;       /* NULL: nothing is coded */
     gs_tick stream_free; /* its stream of vector operations is busy until then */
     double vector_bytes_per_ns;
 } gs_sim_entity;

@@ -21,6 +21,15 @@ static gs_time_ns now_ns(const gs_sim *sim)
     return gs_sim_loop_now_ns(&sim->loop);
 }
 
+static void not_decoded(gs_sim *sim, gs_peer self)
+{
+    gs_error err;
+    (void)gs_fail(&err, GS_ENOMEM,
+                  "entity %u: no memory for what is coded, or what came cannot be decoded",
+                  index_of(sim, self));
+    gs_sim_fail(sim, GS_ENOMEM, &err);
+}
+
 static void no_memory(gs_sim *sim)
 {
     gs_error err;
@@ -131,6 +140,25 @@ void gs_sim_world_left(gs_sim *sim, const gs_sim_left *left)
     }
 }
 
+/* ---------------------------------------------------------------- the stream */
+
+/* Puts work on the entity's stream. */
+static void on_stream(gs_sim *sim, gs_peer self, gs_time_ns duration, gs_span_kind kind)
+{
+    gs_sim_entity *entity = entity_of(sim, self);
+    gs_tick start = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
+    entity->stream_free = gs_tick_after(start, gs_ticks(duration));
+    if (entity->stream_free >= GS_TICK_END) {
+        gs_sim_loop_end_time(&sim->loop);
+    }
+    if (self.role == GS_WORKER && duration > 0) {
+        gs_sim_account_span(&sim->accounts[self.index],
+                            (gs_span){.kind = kind,
+                                      .from_ns = gs_tick_ns(start),
+                                      .to_ns = gs_tick_ns(entity->stream_free)});
+    }
+}
+
 /* ---------------------------------------------------------------- collectives */
 
 static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
@@ -231,7 +259,9 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
         gs_sim_look_op_start(sim, self.index, op);
     }
     const gs_group group = sim->layout.communicators[op->communicator].group;
-    if (sim->curve == NULL || op->kind != GS_ALL_REDUCE || sim->job.ranks == 1 ||
+    const bool coded =
+        entity_of(sim, self)->wire != NULL && sim->layout.communicators[op->communicator].coded;
+    if (coded || sim->curve == NULL || op->kind != GS_ALL_REDUCE || sim->job.ranks == 1 ||
         gs_group_size(group, sim->job.ranks) != sim->job.ranks) {
         return false;
     }
@@ -254,23 +284,44 @@ static void ended(void *host, gs_peer self, const gs_op_signature *op)
     }
 }
 
+/* Encoding and decoding are memory traffic on the entity's stream. */
+static void code_time(gs_sim *sim, gs_peer self, double bytes)
+{
+    const gs_sim_entity *entity = entity_of(sim, self);
+    on_stream(sim, self, gs_time_of(bytes / entity->vector_bytes_per_ns + 0.5), GS_SPAN_VECTOR);
+}
+
+static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice data, uint32_t stage)
+{
+    gs_sim *sim = host;
+    gs_sim_entity *entity = entity_of(sim, self);
+    code_time(sim, self, gs_wire_work_bytes(entity->wire, op, stage));
+    if (!gs_wire_code(entity->wire, op, data, stage)) {
+        not_decoded(sim, self);
+    }
+}
+
 static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
                       gs_slice part)
 {
     gs_sim *sim = host;
     gs_sim_entity *entity = entity_of(sim, self);
-    (void)op;
+    bool is_wire = gs_is_wire(part);
     uint32_t index = GS_NO_PART;
     if (sim->learns) {
         index = gs_sim_net_part(&sim->net);
-        if (index == GS_NO_PART || !gs_entity_memory_copy(&entity->memory, part, &sim->pool,
-                                                          &sim->net.parts[index].payload)) {
+        gs_payload view = is_wire ? gs_wire_view(entity->wire, op, part)
+                                  : gs_entity_memory_view(&entity->memory, part);
+        gs_payload *copy = index == GS_NO_PART ? NULL : gs_payload_copy(&sim->pool, &view);
+        if (copy == NULL) {
             no_memory(sim);
             return;
         }
+        sim->net.parts[index].payload = copy;
     }
-    gs_sim_net_send(&sim->net, channel_index, part.length * sim->job.element_bytes,
-                    entity->stream_free, index);
+    int64_t bytes =
+        is_wire ? gs_wire_part_bytes(entity->wire, op, part) : part.length * sim->job.element_bytes;
+    gs_sim_net_send(&sim->net, channel_index, bytes, entity->stream_free, index);
 }
 
 static bool absorb(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
@@ -279,10 +330,14 @@ static bool absorb(void *host, gs_peer self, uint32_t channel_index, const gs_op
     gs_sim *sim = host;
     uint32_t index;
     const gs_sim_part *part = gs_sim_net_delivered(&sim->net, channel_index, &index);
-    (void)op;
+    gs_sim_entity *entity = entity_of(sim, self);
     GS_ASSERT(part != NULL);
     gs_sim_net_take(&sim->net, channel_index);
-    if (!gs_entity_memory_put(&entity_of(sim, self)->memory, into, part->payload, add)) {
+    if (gs_is_wire(into)) {
+        if (!gs_wire_put(entity->wire, op, into, part->payload, add)) {
+            not_decoded(sim, self);
+        }
+    } else if (!gs_entity_memory_put(&entity->memory, into, part->payload, add)) {
         unequal_slices(sim, self);
     }
     gs_sim_net_part_free(&sim->net, index);
@@ -303,7 +358,19 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     part->sender_slot = slot;
     part->asked_ns = now_ns(sim);
     part->message = *message;
-    if (!gs_entity_memory_copy(&entity->memory, data, &sim->pool, &part->payload)) {
+    int64_t bytes = data.length * sim->job.element_bytes;
+    gs_payload view;
+    if (!message->coded) {
+        view = gs_entity_memory_view(&entity->memory, data);
+    } else if (gs_wire_encode(entity->wire, data, message->key, &view)) {
+        bytes = gs_wire_message_bytes(entity->wire, data, &view);
+        code_time(sim, message->from, gs_wire_message_work_bytes(entity->wire, data.length, false));
+    } else {
+        no_memory(sim);
+        return;
+    }
+    part->payload = gs_payload_copy(&sim->pool, &view);
+    if (part->payload == NULL) {
         no_memory(sim);
         return;
     }
@@ -311,8 +378,7 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     uint32_t to = index_of(sim, message->to);
     uint32_t over = gs_sim_net_channel(&sim->net, index_of(sim, message->from), to,
                                        sim->layout.communicator_count);
-    gs_sim_net_send(&sim->net, over, data.length * sim->job.element_bytes, entity->stream_free,
-                    index);
+    gs_sim_net_send(&sim->net, over, bytes, entity->stream_free, index);
 }
 
 /* In the simulator every message is a copy from the moment it is sent: what differs is when the
@@ -342,13 +408,19 @@ void gs_sim_world_note(gs_sim *sim, uint32_t index)
     gs_driver_message(entity_of(sim, message.to)->driver, now_ns(sim), &message);
 }
 
-static void take(void *host, gs_peer self, gs_slice into, void *data)
+static void take(void *host, gs_peer self, gs_slice into, const gs_message *message)
 {
     gs_sim *sim = host;
-    if (!gs_entity_memory_put(&entity_of(sim, self)->memory, into, data, false)) {
+    gs_sim_entity *entity = entity_of(sim, self);
+    if (message->coded) {
+        code_time(sim, self, gs_wire_message_work_bytes(entity->wire, into.length, true));
+        if (!gs_wire_decode(entity->wire, into, message->data)) {
+            not_decoded(sim, self);
+        }
+    } else if (!gs_entity_memory_put(&entity->memory, into, message->data, false)) {
         unequal_slices(sim, self);
     }
-    gs_payload_give(&sim->pool, data);
+    gs_payload_give(&sim->pool, message->data);
 }
 
 void gs_sim_world_part(gs_sim *sim, uint32_t channel_index)
@@ -389,23 +461,6 @@ void gs_sim_world_part(gs_sim *sim, uint32_t channel_index)
 static void wake(void *host, gs_peer self)
 {
     gs_sim_worker_wake(host, self.index);
-}
-
-/* Puts work on the entity's stream; returns when it starts. */
-static void on_stream(gs_sim *sim, gs_peer self, gs_time_ns duration, gs_span_kind kind)
-{
-    gs_sim_entity *entity = entity_of(sim, self);
-    gs_tick start = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
-    entity->stream_free = gs_tick_after(start, gs_ticks(duration));
-    if (entity->stream_free >= GS_TICK_END) {
-        gs_sim_loop_end_time(&sim->loop);
-    }
-    if (self.role == GS_WORKER && duration > 0) {
-        gs_sim_account_span(&sim->accounts[self.index],
-                            (gs_span){.kind = kind,
-                                      .from_ns = gs_tick_ns(start),
-                                      .to_ns = gs_tick_ns(entity->stream_free)});
-    }
 }
 
 static gs_time_ns vector_ns(const gs_sim *sim, const gs_sim_entity *entity, int64_t moves,
@@ -487,6 +542,7 @@ const gs_host_calls gs_sim_host_calls = {
     .issued = issued,
     .start = start,
     .ended = ended,
+    .code = code,
     .send_part = send_part,
     .absorb = absorb,
     .flush = flush,

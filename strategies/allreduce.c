@@ -86,7 +86,8 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
         .state_bytes = {[GS_WORKER] = sizeof(state)},
         .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
         .communicator_count = 1,
-        .communicators[COMMUNICATOR] = {.all_reduce = chosen->algorithm == AUTO
+        .communicators[COMMUNICATOR] = {.coded = true,
+                                        .all_reduce = chosen->algorithm == AUTO
                                                           ? "ring"
                                                           : algorithms[chosen->algorithm]},
         .ordered = true,

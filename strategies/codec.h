@@ -25,8 +25,9 @@ typedef enum gs_travel {
  * label of the slice, step). */
 typedef enum gs_codec_random { GS_RANDOM_NONE, GS_RANDOM_OWN, GS_RANDOM_SHARED } gs_codec_random;
 
-enum { GS_SIGN_VOTE, GS_SIGN_MEAN };     /* gs_codec_config.scale */
-enum { GS_INDEX_INT64, GS_INDEX_INT32 }; /* gs_codec_config.index */
+enum { GS_SIGN_VOTE, GS_SIGN_MEAN };        /* gs_codec_config.scale */
+enum { GS_INDEX_INT64, GS_INDEX_INT32 };    /* gs_codec_config.index */
+enum { GS_PATH_GATHER, GS_PATH_TWO_PHASE }; /* gs_codec_config.path */
 
 /* The parameters of all codecs; a codec's table names those that it reads, the others are 0. */
 typedef struct gs_codec_config {
@@ -37,6 +38,7 @@ typedef struct gs_codec_config {
     double clip;          /* in standard deviations */
     int scale;            /* of a sign */
     int index;            /* width of an index on the wire */
+    int path;             /* of an all-reduce; strategies/coding.h */
     double momentum;      /* of the codec's own memory; the optimizer's must be 0 then */
     bool masking;         /* forget the momentum of what has been sent */
     double sample;        /* part of the elements that the threshold is taken from */
@@ -75,6 +77,7 @@ typedef struct gs_codec {
     uint32_t own_vectors; /* memory of its own, each as long as the gradient, beside a residual */
     /* Memory traffic per element, reads and writes; without that of error feedback. */
     double encode_bytes, decode_bytes;
+    int32_t number_bytes; /* GS_TRAVEL_SUM: of one number of the payload; else 0 */
     /* Refuses parameters that fit no slice of that many elements (> 0). Errors: GS_EINVAL with the
      * reason and what works. Optional. */
     gs_status (*check)(const gs_codec_config *config, int64_t elements, gs_error *err);

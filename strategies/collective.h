@@ -34,7 +34,8 @@ typedef struct gs_vertex {
 /* What a kind does to the slices of the members; part m is what gs_part_of says.
  * all-reduce: every slice becomes the sum. reduce-scatter: part m of member m's slice becomes that
  * of the sum, the rest of it is used up. all-gather: part m of member m's goes to all others.
- * broadcast: the root's slice goes to all others. */
+ * broadcast: the root's slice goes to all others. all-to-all, of equal parts: part m of a member's
+ * slice goes to member m, and what comes from member m into part m of another slice. */
 typedef struct gs_collective {
     const char *name;
     const char *summary;

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "strategies/bucket.h"
+#include "strategies/coding.h"
 #include "strategies/collective.h"
 #include "strategies/host.h"
 #include "strategies/strategy.h"
@@ -22,6 +23,7 @@ typedef struct gs_driver_config {
     const void *strategy_config; /* owner: caller, for the whole run */
     const gs_job *job;
     const gs_layout *layout;
+    const gs_coding *coding;       /* of coded communicators and sends; NULL: dense */
     const gs_bucket_plan *buckets; /* of the first step; owner: the host, for the whole run */
     gs_peer self;
     const gs_host_calls *calls;

@@ -15,13 +15,13 @@ static uint32_t rank_of(const gs_driver *driver, const line *on, uint32_t member
     return gs_group_rank(on->group, ranks_of(driver), driver->config.self.index, member);
 }
 
-static gs_shape shape_of(const gs_driver *driver, const line *on, const gs_op_signature *op)
+static gs_shape shape_of(const gs_driver *driver, const line *on, uint32_t root, int64_t elements)
 {
     uint32_t ranks = ranks_of(driver);
     return (gs_shape){.members = gs_group_size(on->group, ranks),
                       .self = gs_group_member(on->group, ranks, driver->config.self.index),
-                      .root = op == NULL ? 0 : op->root,
-                      .elements = op == NULL ? 0 : op->elements};
+                      .root = root,
+                      .elements = elements};
 }
 
 static gs_peer worker(uint32_t index)
@@ -35,7 +35,7 @@ static gs_peer worker(uint32_t index)
 static uint32_t peers_of(const gs_driver *driver, const line *on, bool sources, uint32_t *scratch,
                          bool *seen)
 {
-    gs_shape shape = shape_of(driver, on, NULL);
+    gs_shape shape = shape_of(driver, on, 0, 0);
     uint32_t count = 0;
     memset(seen, 0, shape.members * sizeof *seen);
     for (int kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
@@ -56,10 +56,20 @@ static uint32_t peers_of(const gs_driver *driver, const line *on, bool sources, 
     return count;
 }
 
-static void choose_programs(line *on, const gs_communicator *communicator)
+/* Whatever the codec, its programs are among these. */
+static bool is_coded(const gs_driver *driver, uint32_t communicator)
+{
+    return driver->config.coding != NULL && driver->config.coding->codec != NULL &&
+           driver->config.layout->communicators[communicator].coded;
+}
+
+static void choose_programs(line *on, const gs_communicator *communicator, bool coded)
 {
     on->group = communicator->group;
     uint32_t kinds = communicator->kinds == 0 ? 1U << GS_ALL_REDUCE : communicator->kinds;
+    if (coded) {
+        kinds |= 1U << GS_ALL_GATHER | 1U << GS_ALL_TO_ALL;
+    }
     for (int kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
         if ((kinds >> kind & 1U) != 0) {
             on->programs[kind] = gs_collective_for(communicator, (gs_collective_kind)kind);
@@ -116,7 +126,7 @@ bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena)
     uint32_t inboxes = 0;
     for (uint32_t i = 0; ok && i < count; i++) {
         GS_ASSERT(gs_group_tiles(config->layout->communicators[i].group, ranks_of(driver)));
-        choose_programs(&driver->lines[i], &config->layout->communicators[i]);
+        choose_programs(&driver->lines[i], &config->layout->communicators[i], is_coded(driver, i));
         inboxes += peers_of(driver, &driver->lines[i], true, members, seen);
     }
     if (ok) {
@@ -180,7 +190,7 @@ static bool receive(gs_driver *driver, request *running, uint32_t inbox_index,
     return false;
 }
 
-static void end_program(gs_driver *driver, line *on)
+static void flush(gs_driver *driver, line *on)
 {
     const gs_driver_config *config = &driver->config;
     on->flushing = true;
@@ -191,25 +201,62 @@ static void end_program(gs_driver *driver, line *on)
     }
 }
 
-/* Plays the running program until it ends or waits for a part that has not come. */
+/* Begins the next program of the request that runs, if it has one. */
+static bool next_stage(gs_driver *driver, line *on)
+{
+    const gs_driver_config *config = &driver->config;
+    const request *running = &driver->requests[on->first];
+    const gs_op_signature *op = &running->with.signature;
+    bool coded = on->coding.stage_count > 0;
+    if (coded) {
+        config->calls->code(config->host, config->self, op, running->slice, on->stage);
+    }
+    on->vertex = 0;
+    on->waits_for = GS_NO_SLOT;
+    if (on->stage >= (coded ? on->coding.stage_count : 1)) {
+        return false;
+    }
+    if (coded) {
+        const gs_coding_stage *stage = &on->coding.stages[on->stage];
+        on->program = stage->program;
+        on->cut = (gs_slice){GS_WIRE_FIRST + on->stage, 0, stage->units};
+    } else {
+        on->program = on->programs[op->kind];
+        on->cut = running->slice;
+    }
+    on->shape = shape_of(driver, on, op->root, on->cut.length);
+    on->stage++;
+    return true;
+}
+
+static gs_slice part_of(const line *on)
+{
+    gs_slice part = {on->cut.vector, on->cut.offset + on->next.offset, on->next.length};
+    if (on->program->kind == GS_ALL_TO_ALL && on->next.kind == GS_VERTEX_SEND) {
+        part.vector = GS_WIRE_OUT;
+    }
+    return part;
+}
+
+/* Plays the running request until it ends or waits for a part that has not come. */
 static void play(gs_driver *driver, line *on)
 {
     const gs_driver_config *config = &driver->config;
     request *running = &driver->requests[on->first];
-    gs_shape shape = shape_of(driver, on, &running->with.signature);
-    const gs_collective *program = on->programs[running->with.signature.kind];
-    gs_slice part = {.vector = running->slice.vector};
+    const gs_op_signature *op = &running->with.signature;
     for (;;) {
-        if (on->waits_for == GS_NO_SLOT && !program->vertex(&shape, on->vertex++, &on->next)) {
-            end_program(driver, on);
-            return;
+        if (on->waits_for == GS_NO_SLOT &&
+            !on->program->vertex(&on->shape, on->vertex++, &on->next)) {
+            if (!next_stage(driver, on)) {
+                flush(driver, on);
+                return;
+            }
+            continue;
         }
-        part.offset = running->slice.offset + on->next.offset;
-        part.length = on->next.length;
+        gs_slice part = part_of(on);
         if (on->next.kind == GS_VERTEX_SEND) {
-            config->calls->send_part(config->host, config->self,
-                                     channel_to(on, rank_of(driver, on, on->next.peer)),
-                                     &running->with.signature, part);
+            uint32_t channel = channel_to(on, rank_of(driver, on, on->next.peer));
+            config->calls->send_part(config->host, config->self, channel, op, part);
             continue;
         }
         on->waits_for = inbox_of(driver, on, rank_of(driver, on, on->next.peer));
@@ -228,14 +275,20 @@ void gs_driver_line_start(gs_driver *driver, uint32_t communicator)
     if (driver->failed || on->running || on->first == GS_NO_SLOT) {
         return;
     }
+    const gs_driver_config *config = &driver->config;
     const request *first = &driver->requests[on->first];
+    const gs_op_signature *op = &first->with.signature;
     on->running = true;
     on->flushing = false;
-    on->vertex = 0;
-    on->waits_for = GS_NO_SLOT;
-    on->native = driver->config.calls->start(driver->config.host, driver->config.self, on->first,
-                                             &first->with.signature, first->slice);
+    on->stage = 0;
+    on->coding = (gs_coding_plan){.stage_count = 0};
+    if (op->kind == GS_ALL_REDUCE && is_coded(driver, communicator)) {
+        on->coding = gs_coding_plan_of(config->coding, gs_group_size(on->group, ranks_of(driver)),
+                                       op->elements, op->step);
+    }
+    on->native = config->calls->start(config->host, config->self, on->first, op, first->slice);
     if (!on->native) {
+        (void)next_stage(driver, on);
         play(driver, on);
     }
 }

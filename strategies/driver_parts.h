@@ -39,14 +39,19 @@ typedef struct line {
     const gs_collective *programs[GS_COLLECTIVE_KIND_COUNT]; /* NULL: the kind is not asked for */
     uint32_t first, last;                                    /* slots, GS_NO_SLOT: empty */
     uint64_t issued;
-    bool running;       /* the first has started */
-    bool native;        /* the host runs it */
-    bool flushing;      /* its program has ended */
-    uint64_t vertex;    /* next of its program */
-    gs_vertex next;     /* the vertex that waits, */
-    uint32_t waits_for; /* for this inbox; GS_NO_SLOT: none waits */
-    uint32_t *targets;  /* [target_count] ranks, */
-    uint32_t *channels; /* and the channels to them */
+    bool running;          /* the first has started */
+    bool native;           /* the host runs it */
+    bool flushing;         /* its program has ended */
+    gs_coding_plan coding; /* of the first; stage_count 0: it travels dense */
+    uint32_t stage;
+    const gs_collective *program; /* under way, */
+    gs_shape shape;               /* as it sees the group, */
+    gs_slice cut;                 /* and what its parts are cut from */
+    uint64_t vertex;              /* next of its program */
+    gs_vertex next;               /* the vertex that waits, */
+    uint32_t waits_for;           /* for this inbox; GS_NO_SLOT: none waits */
+    uint32_t *targets;            /* [target_count] ranks, */
+    uint32_t *channels;           /* and the channels to them */
     uint32_t target_count;
     uint32_t first_inbox; /* of driver->inboxes */
     uint32_t inbox_count;

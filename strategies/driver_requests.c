@@ -168,8 +168,14 @@ gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const in
               int flags)
 {
     bool copy = (flags & GS_SEND_COPY) != 0;
+    bool coded = (flags & GS_SEND_CODED) != 0;
     if (!gs_driver_enter(world, "send") || !check_peer(world, "send", to, false) ||
         !gs_driver_may_use(world, "send", data, false)) {
+        return 0;
+    }
+    if (coded && !(copy && world->config.layout->sends_coded)) {
+        gs_driver_broke(world, GS_ECONTRACT,
+                        "send: a coded one is a copy, and the layout declares sends_coded");
         return 0;
     }
     uint32_t copies_max = world->config.layout->copies_max[world->config.self.role];
@@ -185,6 +191,8 @@ gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const in
     world->requests[slot].peer = to;
     world->requests[slot].tag = tag;
     gs_message message = message_to(world, to, tag, data.length, meta);
+    message.coded = coded && world->config.coding != NULL && world->config.coding->codec != NULL;
+    message.key = world->requests[slot].id;
     if (copy) {
         world->config.calls->send_copy(world->config.host, &message, data, slot);
     } else {
@@ -220,7 +228,7 @@ static bool land(gs_driver *driver, request *posted, const gs_message *message)
     }
     if (message->data != NULL) {
         driver->config.calls->take(driver->config.host, driver->config.self, posted->slice,
-                                   message->data);
+                                   message);
     }
     posted->with.message = *message;
     posted->landed = true;

@@ -18,6 +18,8 @@ typedef struct gs_message {
     bool is_note;
     int64_t meta[4];
     int64_t length; /* elements */
+    bool coded;     /* by the codec */
+    uint64_t key;   /* coded: number of the sender's request, for what the codec draws */
     void *data;     /* the host's handle of the payload; NULL for notes */
 } gs_message;
 
@@ -33,6 +35,20 @@ typedef struct gs_op_signature {
     uint64_t order; /* collectives that this entity issued before, over all communicators */
 } gs_op_signature;
 
+/* What a coded collective sends is not in a vector but on the wire of its communicator: the parts
+ * of send_part and absorb name it by these, from GS_WIRE on, and count in units
+ * (strategies/coding.h). */
+enum gs_wire_place {
+    GS_WIRE_FIRST = 0x7ffffff0, /* stage 0: numbers of a sum, or payloads that came */
+    GS_WIRE_SECOND,             /* stage 1 likewise */
+    GS_WIRE_OUT                 /* payloads of an all-to-all that go out */
+};
+
+static inline bool gs_is_wire(gs_slice part)
+{
+    return part.vector >= GS_WIRE_FIRST;
+}
+
 typedef struct gs_host_calls {
     /* Handle of the one-way channel from -> to of a communicator; called while drivers are made, by
      * both ends. */
@@ -45,6 +61,10 @@ typedef struct gs_host_calls {
     bool (*start)(void *host, gs_peer self, uint32_t slot, const gs_op_signature *op,
                   gs_slice data);
     void (*ended)(void *host, gs_peer self, const gs_op_signature *op);
+    /* Local work of a coded collective before its stage `stage`, or after the last one: from the
+     * slice to the wire, from one stage to the next, from the wire to the slice. */
+    void (*code)(void *host, gs_peer self, const gs_op_signature *op, gs_slice data,
+                 uint32_t stage);
     /* Queues a part on a channel. The slice keeps its bytes until the op has ended. */
     void (*send_part)(void *host, gs_peer self, uint32_t channel, const gs_op_signature *op,
                       gs_slice part);
@@ -65,7 +85,7 @@ typedef struct gs_host_calls {
     void (*send_copy)(void *host, const gs_message *message, gs_slice data, uint32_t slot);
     void (*note)(void *host, const gs_message *message);
     /* Moves a delivered message's payload into the slice, and frees it. */
-    void (*take)(void *host, gs_peer self, gs_slice into, void *data);
+    void (*take)(void *host, gs_peer self, gs_slice into, const gs_message *message);
     /* Calls gs_driver_later(slot) on a later turn. */
     void (*later)(void *host, gs_peer self, uint32_t slot);
     /* Asks gs_driver_step_begin again on a later turn. */

@@ -72,6 +72,7 @@ const gs_collective *gs_collective_for(const gs_communicator *communicator, gs_c
         [GS_REDUCE_SCATTER] = "ring_reduce_scatter",
         [GS_ALL_GATHER] = "ring_all_gather",
         [GS_BROADCAST] = "binomial_broadcast",
+        [GS_ALL_TO_ALL] = "pairwise_all_to_all",
     };
     const char *name = names[kind];
     if (kind == GS_ALL_REDUCE && communicator->all_reduce != NULL) {
@@ -84,8 +85,8 @@ const gs_collective *gs_collective_for(const gs_communicator *communicator, gs_c
 
 const char *gs_collective_kind_name(gs_collective_kind kind)
 {
-    static const char *const names[GS_COLLECTIVE_KIND_COUNT] = {"all_reduce", "reduce_scatter",
-                                                                "all_gather", "broadcast"};
+    static const char *const names[GS_COLLECTIVE_KIND_COUNT] = {
+        "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all"};
     return names[kind];
 }
 

@@ -77,6 +77,7 @@ typedef enum gs_collective_kind {
     GS_REDUCE_SCATTER,
     GS_ALL_GATHER,
     GS_BROADCAST,
+    GS_ALL_TO_ALL, /* only inside of coded all-reduces */
     GS_COLLECTIVE_KIND_COUNT
 } gs_collective_kind;
 
@@ -86,6 +87,7 @@ typedef struct gs_communicator {
     uint32_t
         kinds; /* sum of 1 << gs_collective_kind that will be asked of it; 0: all-reduce only */
     const char *all_reduce; /* algorithm: a name of collectives.def; NULL: ring */
+    bool coded;             /* its all-reduces carry a codec, where one is chosen */
 } gs_communicator;
 
 enum { GS_COMMUNICATORS_MAX = 8 };
@@ -107,6 +109,7 @@ typedef struct gs_layout {
     bool applies_slices; /* the optimizer gets less than a whole vector: not with one that looks at
                             all of it (clipping, lars, a dynamic loss scale) */
     bool ordered;        /* issues collectives in one order over all communicators, as NCCL wants */
+    bool sends_coded;    /* some of its sends ask for GS_SEND_CODED */
     gs_bucket_rule buckets;
     gs_cut cut;
 } gs_layout;

@@ -16,7 +16,7 @@ typedef enum gs_vop {
     GS_VOP_COUNT
 } gs_vop;
 
-enum { GS_SEND_LENT = 0, GS_SEND_COPY = 1 };
+enum { GS_SEND_LENT = 0, GS_SEND_COPY = 1, GS_SEND_CODED = 2 };
 
 /* Who am I, and what is the job. */
 gs_peer gs_self(const gs_world *world);
@@ -46,7 +46,9 @@ void gs_drop(gs_world *world, gs_slice gradient);
 
 /* To `to` on `tag`; op_done when it has left and the slice is free again. GS_SEND_COPY: a private
  * copy in stream order, the slice is free at once; op_done comes all the same, so that who sends
- * can keep to the at most copies_max that may be outstanding. */
+ * can keep to the at most copies_max that may be outstanding. GS_SEND_CODED, only with a copy: by
+ * the codec, where one is chosen; what could not be said stays in the entity's residual at the same
+ * elements. */
 gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const int64_t meta[4],
               int flags);
 /* Into a slice, from one peer or GS_ANY of a role; ends in the message hook with this cookie. First

@@ -36,14 +36,26 @@ static gs_payload *take(gs_payload_pool *pool, size_t count)
     }
     payload->next = NULL;
     payload->count = count;
+    payload->coded = NULL;
+    payload->bytes = 0;
     return payload;
 }
 
 gs_payload *gs_payload_copy(gs_payload_pool *pool, const gs_payload *payload)
 {
-    gs_payload *copy = take(pool, payload->count);
-    if (copy != NULL) {
-        copy->version = payload->version;
+    bool coded = payload->coded != NULL;
+    size_t floats = (payload->bytes + sizeof(float) - 1) / sizeof(float);
+    gs_payload *copy = take(pool, coded ? floats : payload->count);
+    if (copy == NULL) {
+        return NULL;
+    }
+    copy->version = payload->version;
+    if (coded) {
+        copy->coded = (uint8_t *)copy->data;
+        copy->bytes = payload->bytes;
+        copy->count = 0;
+        memcpy(copy->coded, payload->coded, payload->bytes);
+    } else {
         gs_kernel_copy(copy->data, payload->data, NULL, payload->count, 0.0F);
     }
     return copy;
@@ -85,7 +97,8 @@ gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory
                                 gs_arena *arena, gs_error *err)
 {
     const gs_task *task = config->task;
-    uint32_t vectors = GS_OWN + config->layout->own_vectors[config->self.role];
+    uint32_t vectors =
+        GS_OWN + config->layout->own_vectors[config->self.role] + gs_coding_vectors(config->coding);
     size_t count = task != NULL ? gs_task_parameter_count(task) : 0;
     size_t state_floats = task != NULL ? gs_task_state_floats(task) : 0;
     *memory = (gs_entity_memory){.config = *config};

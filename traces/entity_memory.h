@@ -20,6 +20,7 @@
 #include "models/halves.h"
 #include "models/task.h"
 #include "models/vectors.h"
+#include "strategies/coding.h"
 #include "strategies/host.h"
 #include "strategies/strategy.h"
 #include "strategies/world.h"
@@ -32,12 +33,14 @@
 
 /* ---------------------------------------------------------------- payloads */
 
-/* Floats on their way, and how old they are. Owner: the pool it was taken from, or whoever lends a
- * view. */
+/* Floats or coded bytes on their way, and how old they are. Owner: the pool it was taken from, or
+ * whoever lends a view. */
 typedef struct gs_payload {
-    float *data;             /* [count] */
-    size_t count;            /* 0 in timing-only runs */
-    int64_t version;         /* of what it was copied from (traces/versions.h) */
+    float *data;     /* [count] */
+    size_t count;    /* 0 in timing-only runs */
+    int64_t version; /* of what it was copied from (traces/versions.h) */
+    uint8_t *coded;  /* [bytes] instead of floats; NULL: floats */
+    size_t bytes;
     struct gs_payload *next; /* of the pool */
     uint32_t size_class;
 } gs_payload;
@@ -62,6 +65,7 @@ void gs_payload_give(gs_payload_pool *pool, gs_payload *payload);
 typedef struct gs_entity_memory_config {
     const gs_job *job;
     const gs_layout *layout;
+    const gs_coding *coding; /* whose vectors stand behind those of the layout; NULL: none */
     gs_peer self;
     const gs_task *task;     /* NULL: timing only */
     int64_t batch_per_rank;  /* samples of one forward and backward pass */

@@ -11,6 +11,16 @@
         .help = "error feedback: what did not get through is added to the next gradient"           \
     }
 
+static const char *const gs_path_words[] = {"gather", "two_phase", NULL};
+
+#define GS_FIELD_PATH                                                                              \
+    {                                                                                              \
+        .name = "path", .kind = GS_FIELD_CHOICE, GS_FIELD_AT(gs_codec_config, path),               \
+        .default_text = "gather", .choices = gs_path_words,                                        \
+        .help = "gather: every payload goes to all; two_phase: parts go to their owners, whose "   \
+                "sums are encoded again and gathered, fewer bytes and a second loss"               \
+    }
+
 #define GS_FIELD_BLOCK(field_name, text, least)                                                    \
     {                                                                                              \
         .name = (field_name), .kind = GS_FIELD_INT, GS_FIELD_AT(gs_codec_config, block),           \

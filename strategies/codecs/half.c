@@ -21,6 +21,7 @@ const gs_codec gs_codec_fp16 = {
     .travel = GS_TRAVEL_SUM,
     .encode_bytes = 6.0,
     .decode_bytes = 6.0,
+    .number_bytes = 2,
     .payload_bytes = payload_bytes,
 };
 
@@ -32,5 +33,6 @@ const gs_codec gs_codec_bf16 = {
     .travel = GS_TRAVEL_SUM,
     .encode_bytes = 6.0,
     .decode_bytes = 6.0,
+    .number_bytes = 2,
     .payload_bytes = payload_bytes,
 };

@@ -18,5 +18,6 @@ const gs_codec gs_codec_none = {
     .config = &table,
     .travel = GS_TRAVEL_SUM,
     .unbiased = true,
+    .number_bytes = 4,
     .payload_bytes = payload_bytes,
 };

@@ -12,6 +12,7 @@ static gs_codec_size payload_bytes(const gs_codec_config *config, int64_t elemen
 
 static const gs_field fields[] = {
     GS_FIELD_FEEDBACK("true"),
+    GS_FIELD_PATH,
 };
 
 GS_CODEC_TABLE(table, "onebit", fields);

@@ -52,6 +52,7 @@ const gs_codec gs_codec_powersgd = {
     .config = &table,
     .travel = GS_TRAVEL_LOW_RANK,
     .random = GS_RANDOM_SHARED,
+    .own_vectors = 1, /* Q of every slice, in its first elements */
     .encode_bytes = 8.0,
     .decode_bytes = 4.0,
     .payload_bytes = payload_bytes,

@@ -20,6 +20,7 @@ static const gs_field fields[] = {
      .maximum = 8,
      .help = "of one element, its sign included: 2^(bits-1)-1 levels"},
     GS_FIELD_BLOCK("bucket", "512", 0),
+    GS_FIELD_PATH,
 };
 
 GS_CODEC_TABLE(table, "qsgd", fields);

@@ -35,5 +35,6 @@ const gs_codec gs_codec_randomk = {
     .encode_bytes = 1.0,
     .decode_bytes = 5.0,
     .check = check,
+    .number_bytes = 4,
     .payload_bytes = payload_bytes,
 };

@@ -39,10 +39,12 @@ static const gs_field sign_fields[] = {
      .choices = scales,
      .help = "vote: 1, and the sign of the sum of all ranks is the result; mean: mean |g|"},
     GS_FIELD_FEEDBACK("false"),
+    GS_FIELD_PATH,
 };
 
 static const gs_field ef_sign_fields[] = {
     GS_FIELD_FEEDBACK("true"),
+    GS_FIELD_PATH,
 };
 
 GS_CODEC_TABLE(sign_table, "sign", sign_fields);

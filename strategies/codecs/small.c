@@ -21,6 +21,7 @@ static gs_codec_size bytes_of_4(const gs_codec_config *config, int64_t elements,
 static const gs_field fields[] = {
     GS_FIELD_BLOCK("block", "256", 1),
     GS_FIELD_FEEDBACK("false"),
+    GS_FIELD_PATH,
 };
 
 GS_CODEC_TABLE(e4m3_table, "fp8_e4m3", fields);

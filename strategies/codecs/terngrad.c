@@ -21,6 +21,7 @@ static const gs_field fields[] = {
      .minimum = 0.0,
      .maximum = 1e6,
      .help = "elements are cut to this many standard deviations; 0: not cut"},
+    GS_FIELD_PATH,
 };
 
 GS_CODEC_TABLE(table, "terngrad", fields);

@@ -23,6 +23,7 @@ static gs_status check(const gs_codec_config *config, int64_t elements, gs_error
 static const gs_field fields[] = {
     GS_FIELD_KEPT("0.01"),
     GS_FIELD_FEEDBACK("true"),
+    GS_FIELD_PATH,
 };
 
 GS_CODEC_TABLE(table, "topk", fields);

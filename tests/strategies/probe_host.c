@@ -80,9 +80,9 @@ static void note(void *host, const gs_message *message)
     ((probe_host *)host)->notes_sent++;
 }
 
-static void take(void *host, gs_peer self, gs_slice into, void *data)
+static void take(void *host, gs_peer self, gs_slice into, const gs_message *message)
 {
-    (void)host, (void)self, (void)into, (void)data;
+    (void)host, (void)self, (void)into, (void)message;
 }
 
 static void later(void *host, gs_peer self, uint32_t slot)

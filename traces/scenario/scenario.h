@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "models/halves.h"
 #include "models/task.h"
+#include "strategies/coding.h"
 #include "strategies/strategy.h"
 #include "traces/curve.h"
 #include "traces/device.h"
@@ -147,6 +148,7 @@ typedef struct gs_strategy_choice {
     const char *label;       /* as a user would write it: "allreduce:bucket=10MiB" */
     const char *params_json; /* every parameter, one line */
     const char *algorithm;   /* of all-reduce: "ring" */
+    gs_coding coding;        /* of what it sends; codec NULL: none */
 } gs_strategy_choice;
 
 typedef struct gs_scenario {

@@ -1,0 +1,47 @@
+/* What coded communication of one entity sends: payloads, and the numbers of coded sums, between
+ * its vectors and the network.
+ *
+ * strategies/coding.h says what goes when; here codecs and encoders meet (strategies/codec.h,
+ * models/codec_kernels.h). Sim, live and replay move coded bytes through here and nowhere else.
+ * What a codec keeps between steps (a residual, its own memory) are vectors behind those of the
+ * layout, element by element beside the slices that it codes. In timing-only runs there are sizes
+ * and no bytes. Decoded payloads are added in member order, so that all members end with the same
+ * bits. Not thread safe. */
+#ifndef GS_TRACES_WIRE_H
+#define GS_TRACES_WIRE_H
+
+#include "strategies/coding.h"
+#include "traces/entity_memory.h"
+
+typedef struct gs_wire gs_wire;
+
+/* For an entity of that memory, which is borrowed, as is the coding. NULL: no memory. Owner: the
+ * arena, which must outlive it: buffers grow to the largest payload, then take no memory. */
+gs_wire *gs_wire_create(const gs_coding *coding, gs_entity_memory *memory, gs_arena *arena);
+
+/* Collectives: the local work of gs_host_calls.code. false: no memory, or what came is no payload
+ * of this codec. */
+GS_MUST_USE bool gs_wire_code(gs_wire *wire, const gs_op_signature *op, gs_slice data,
+                              uint32_t stage);
+/* Memory traffic of that work, in bytes of the job. */
+double gs_wire_work_bytes(const gs_wire *wire, const gs_op_signature *op, uint32_t stage);
+/* Bytes of a part that is sent (gs_is_wire), as the job counts them: a payload whose size the data
+ * decides is counted as it is, in proportion where the job is larger than the model. */
+int64_t gs_wire_part_bytes(const gs_wire *wire, const gs_op_signature *op, gs_slice part);
+/* The bytes of a part as they lie, good until the op ends. */
+gs_payload gs_wire_view(const gs_wire *wire, const gs_op_signature *op, gs_slice part);
+/* A part has come: adds or puts it. false: no memory, or it has not the size that it should have.
+ */
+GS_MUST_USE bool gs_wire_put(gs_wire *wire, const gs_op_signature *op, gs_slice part,
+                             const gs_payload *payload, bool add);
+
+/* Messages: the payload of a slice, in the wire's own memory until the next call; and from a
+ * payload into a slice. key: of gs_message. false: no memory / not a payload of such a slice. */
+GS_MUST_USE bool gs_wire_encode(gs_wire *wire, gs_slice data, uint64_t key, gs_payload *out);
+GS_MUST_USE bool gs_wire_decode(gs_wire *wire, gs_slice into, const gs_payload *payload);
+/* Memory traffic of encoding or decoding one, in bytes. */
+double gs_wire_message_work_bytes(const gs_wire *wire, int64_t elements, bool decodes);
+/* Bytes of such a message as the job counts them. payload NULL: timing only. */
+int64_t gs_wire_message_bytes(const gs_wire *wire, gs_slice data, const gs_payload *payload);
+
+#endif
