@@ -22,6 +22,8 @@ static const measure measures[] = {
     {"gradient_sparsity_ratio", "share near 0", false},
     {"gradient_change_ratio", "relative change", true},
     {"gradient_cosine_ratio", "cosine between ranks", false},
+    {"noise_scale_samples", "noise scale, samples", true},
+    {"consensus_distance", "distance of models", false},
 };
 enum { MEASURES = sizeof measures / sizeof *measures };
 
@@ -44,6 +46,16 @@ static int measure_of(const char *name)
     return -1;
 }
 
+/* Models that never differ have a distance that says nothing. */
+static bool is_worth_a_line(const gs_stored_point *points, int64_t count)
+{
+    bool differs = strcmp(points[0].name, "consensus_distance") != 0;
+    for (int64_t i = 0; i < count; i++) {
+        differs = differs || points[i].value > 0.0;
+    }
+    return differs;
+}
+
 /* Points come by name, then rank. */
 static size_t find_lines(const gs_stored_point *points, int64_t count, line *lines)
 {
@@ -55,7 +67,7 @@ static size_t find_lines(const gs_stored_point *points, int64_t count, line *lin
             next++;
         }
         int of = measure_of(points[i].name);
-        if (of >= 0) {
+        if (of >= 0 && is_worth_a_line(&points[i], next - i)) {
             line *one = &lines[found++];
             const char *layer = points[i].name + strlen(measures[of].name);
             *one = (line){.measure = of, .first = i, .count = next - i};

@@ -122,6 +122,9 @@ static void make_row(gs_sim_row *row, const gs_outcome *outcomes, gs_quality qua
     row->overhead = gather(row, outcomes, "overhead_ns", values);
     row->wire = gather(row, outcomes, "wire_bytes_per_step", values);
     row->learned = gather(row, outcomes, gs_quality_metric(quality), values);
+    row->staleness = gather(row, outcomes, "staleness_mean", values);
+    row->noise_scale = gather(row, outcomes, "noise_scale_samples", values);
+    row->consensus = gather(row, outcomes, "consensus_distance", values);
     make_target(row, outcomes, values);
     free(values);
 }

@@ -141,10 +141,10 @@ static void add_hidden(gs_table *table, const gs_sim_row *row)
 {
     const gs_chance *faster = &row->faster;
     const double values[] = {
-        row->p50.mean,         row->p99.mean,      row->exposed_share.mean,
-        row->utilisation.mean, row->recovery.mean, faster->value,
-        faster->low,           faster->high,       row->cosine.mean,
-        row->error_ratio.mean,
+        row->p50.mean,         row->p99.mean,         row->exposed_share.mean,
+        row->utilisation.mean, row->recovery.mean,    faster->value,
+        faster->low,           faster->high,          row->cosine.mean,
+        row->error_ratio.mean, row->noise_scale.mean, row->consensus.mean,
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         add_exact(table, values[i]);
@@ -193,6 +193,7 @@ static void add_all_columns(gs_table *table, const gs_sim_report *report, bool l
                             bool has_target)
 {
     const char *input = has_part(report, offsetof(gs_sim_row, input)) ? "input" : NULL;
+    const char *staleness = has_part(report, offsetof(gs_sim_row, staleness)) ? "staleness" : NULL;
     const char *overhead = has_part(report, offsetof(gs_sim_row, overhead)) ? "overhead" : NULL;
     const gs_table_column timing[] = {
         {"strategy", "strategy", false},
@@ -226,7 +227,7 @@ static void add_all_columns(gs_table *table, const gs_sim_report *report, bool l
         {"median time to target", "time_to_target_ns", true},
         {"reached", "reached_runs", true},
     };
-    static const gs_table_column hidden[] = {
+    const gs_table_column hidden[] = {
         {NULL, "step_p50_ns", true},
         {NULL, "step_p99_ns", true},
         {NULL, "exposed_ratio", true},
@@ -237,6 +238,9 @@ static void add_all_columns(gs_table *table, const gs_sim_report *report, bool l
         {NULL, "faster_than_first_probability_high", true},
         {NULL, "fidelity_cosine_ratio", true},
         {NULL, "fidelity_error_ratio", true},
+        {NULL, "noise_scale_samples", true},
+        {NULL, "consensus_distance", true},
+        {staleness, "staleness_mean", true},
     };
     add_columns(table, timing, sizeof timing / sizeof *timing);
     add_columns(table, limit, report->step_limit_ns > 0 ? 3 : 0);
@@ -272,5 +276,6 @@ void gs_sim_report_table(const gs_sim_report *report, gs_table *table)
             add_learning(table, row, has_target);
         }
         add_hidden(table, row);
+        add_rate(table, row->staleness.mean);
     }
 }

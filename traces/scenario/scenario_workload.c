@@ -132,8 +132,9 @@ gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err)
                                 "%g is out of range; an accuracy is 0..1", out->target_value);
     }
     if (out->target_value > 0.0 && !out->real_gradients) {
-        gs_scenario_note(reader, "workload.target: there is no %s to reach while real_gradients is "
-                                 "false",
+        gs_scenario_note(reader,
+                         "workload.target: there is no %s to reach while real_gradients is "
+                         "false",
                          gs_quality_words(out->quality));
     }
     return read_budget(reader, err);
@@ -213,8 +214,8 @@ static gs_status profile_of_model(gs_scenario_reader *reader, gs_profile *out, g
         return gs_scenario_no_memory(reader, err);
     }
     GS_TRY(gs_scenario_load_data(reader, err));
-    gs_status status = workload->task.model->build(
-        workload->task.model_config, &workload->dataset->shape, network, &inner);
+    gs_status status = workload->task.model->build(workload->task.model_config,
+                                                   &workload->dataset->shape, network, &inner);
     if (status != GS_OK) {
         return gs_scenario_fail(reader, status, "workload.model", err, "%s", inner.text);
     }
