@@ -66,17 +66,21 @@ GS_TWICE(largest_size, (const float *in, size_t count, uint32_t *out), (in, coun
 
 GS_INLINE void squares_body(const float *in, size_t count, double *out)
 {
-    double lane[GS_LANES] = {0.0};
+    gs_lanes lanes = {.low = {0.0}};
     size_t whole = count - count % GS_LANES;
     for (size_t i = 0; i < whole; i += GS_LANES) {
-        for (size_t k = 0; k < GS_LANES; k++) {
-            lane[k] += (double)in[i + k] * (double)in[i + k];
-        }
+        gs_float4 low, high;
+        memcpy(&low, in + i, sizeof low);
+        memcpy(&high, in + i + 4, sizeof high);
+        gs_double4 a = __builtin_convertvector(low, gs_double4);
+        gs_double4 b = __builtin_convertvector(high, gs_double4);
+        lanes.low += a * a;
+        lanes.high += b * b;
     }
     for (size_t i = whole; i < count; i++) {
-        lane[i - whole] += (double)in[i] * (double)in[i];
+        gs_lanes_add_one(&lanes, i - whole, (double)in[i] * (double)in[i]);
     }
-    *out = gs_lanes_sum(lane);
+    *out = gs_lanes_sum(&lanes);
 }
 GS_TWICE(squares, (const float *in, size_t count, double *out), (in, count, out))
 
@@ -130,7 +134,9 @@ GS_INLINE uint32_t float8_of(float value, uint32_t digits, int least, uint32_t l
     /* Units of the smallest subnormal, by the same trick as for whole numbers. */
     float magic = gs_of_bits((uint32_t)(127 + least - (int)digits + 23) << 23);
     uint32_t subnormal = gs_bits_of(gs_of_bits(size) + magic) - gs_bits_of(magic);
-    uint32_t code = size < (uint32_t)(127 + least) << 23 ? subnormal : normal;
+    /* By a mask: a branch would keep compilers from working on vectors. */
+    uint32_t is_small = 0U - (uint32_t)(size < (uint32_t)(127 + least) << 23);
+    uint32_t code = (subnormal & is_small) | (normal & ~is_small);
     code = code < largest ? code : largest;
     return code | (gs_bits_of(value) >> 24 & 0x80);
 }
@@ -175,17 +181,18 @@ typedef struct segment {
 GS_INLINE void codes_of_body(const block_coder *coder, const segment *part, uint8_t *codes)
 {
     const float *in = part->in;
+    size_t count = part->count; /* not read again in loops: codes could be any object */
     float inverse = part->inverse;
     if (coder->kind == WHOLE) {
-        whole_codes(in, part->count, inverse, (UINT32_C(1) << coder->bits) - 1, codes);
+        whole_codes(in, count, inverse, (UINT32_C(1) << coder->bits) - 1, codes);
     } else if (coder->kind == LEVELS) {
-        level_codes(in, part->count, inverse, coder, part->key, part->first, codes);
+        level_codes(in, count, inverse, coder, part->key, part->first, codes);
     } else if (coder->kind == E4M3) {
-        for (size_t i = 0; i < part->count; i++) {
+        for (size_t i = 0; i < count; i++) {
             codes[i] = (uint8_t)e4m3_of(in[i] * inverse);
         }
     } else {
-        for (size_t i = 0; i < part->count; i++) {
+        for (size_t i = 0; i < count; i++) {
             codes[i] = (uint8_t)e5m2_of(in[i] * inverse);
         }
     }
@@ -214,21 +221,30 @@ GS_INLINE uint64_t spread(uint64_t packed, uint32_t bits)
     return (packed & mask) | (packed >> bits & mask) << 8;
 }
 
-/* count codes; a last group that is not whole is filled up with zeros. */
+/* count codes; a last group that is not whole is filled up with zeros. Writes up to SLACK bytes
+ * more: whole groups are stored as 8 bytes, the next one covers what is too much. */
+enum { SLACK = 8 };
+
 GS_INLINE void pack_codes(const uint8_t *codes, size_t count, uint32_t bits, uint8_t *out)
 {
-    for (size_t i = 0; i < count; i += 8) {
-        size_t here = count - i < 8 ? count - i : 8;
-        uint8_t group[8] = {0};
-        memcpy(group, codes + i, here);
-        gs_put_u64(group, squeeze(gs_get_u64(group), bits));
-        memcpy(out + i / 8 * bits, group, (here * bits + 7) / 8);
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        gs_put_u64(out + i / 8 * bits, squeeze(gs_get_u64(codes + i), bits));
     }
+    uint8_t group[8] = {0};
+    memcpy(group, codes + i, count - i);
+    gs_put_u64(out + i / 8 * bits, squeeze(gs_get_u64(group), bits));
 }
 
-GS_INLINE void unpack_codes(const uint8_t *in, size_t count, uint32_t bits, uint8_t *codes)
+/* The codes of in[bytes], count of them and up to 7 more. */
+GS_INLINE void unpack_codes(const uint8_t *in, size_t bytes, size_t count, uint32_t bits,
+                            uint8_t *codes)
 {
-    for (size_t i = 0; i < count; i += 8) {
+    size_t i = 0;
+    for (; i + 8 <= count && i / 8 * bits + 8 <= bytes; i += 8) {
+        gs_put_u64(codes + i, spread(gs_get_u64(in + i / 8 * bits), bits));
+    }
+    for (; i < count; i += 8) {
         size_t here = count - i < 8 ? count - i : 8;
         uint8_t group[8] = {0};
         memcpy(group, in + i / 8 * bits, (here * bits + 7) / 8);
@@ -301,7 +317,8 @@ static const uint8_t *chunk_codes(const block_coder *coder, const uint8_t *packe
     if (coder->bits == 8) {
         return packed + at;
     }
-    unpack_codes(packed + at / 8 * coder->bits, count, coder->bits, room);
+    unpack_codes(packed + at / 8 * coder->bits, packed_bytes(count, coder->bits), count,
+                 coder->bits, room);
     return room;
 }
 
@@ -369,7 +386,7 @@ static bool decode(const block_coder *coder, const gs_pack_rule *rule, gs_unpack
 #define BLOCK_PACKER(stem, kind, bits)                                                             \
     static size_t room_##stem(const gs_pack_rule *rule)                                            \
     {                                                                                              \
-        return payload_bytes(rule, (bits));                                                        \
+        return payload_bytes(rule, (bits)) + SLACK;                                                \
     }                                                                                              \
     static size_t encode_##stem(const gs_pack_rule *rule, const float *in, uint8_t *out)           \
     {                                                                                              \

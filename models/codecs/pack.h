@@ -125,13 +125,33 @@ GS_INLINE void gs_unpack_one(gs_unpack mode, float *out, float value)
 
 /* ---------------------------------------------------------------- sums */
 
+/* Sums run in eight lanes of doubles, element i in lane i % 8, so that vector units of any width
+ * give the bits of a plain loop. As vector types, since compilers do not find such lanes in loops
+ * over arrays. */
 enum { GS_LANES = 8 };
 
-/* Element i belongs to lane i % 8; this is the order in which lanes come together. */
-GS_INLINE double gs_lanes_sum(const double lane[GS_LANES])
+typedef float gs_float4 __attribute__((vector_size(16)));
+typedef int32_t gs_int4 __attribute__((vector_size(16)));
+typedef double gs_double4 __attribute__((vector_size(32)));
+
+typedef struct gs_lanes {
+    gs_double4 low, high;
+} gs_lanes;
+
+GS_INLINE void gs_lanes_add_one(gs_lanes *lanes, size_t lane, double value)
 {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    if (lane < 4) {
+        lanes->low[lane] += value;
+    } else {
+        lanes->high[lane - 4] += value;
+    }
+}
+
+/* The order in which lanes come together. */
+GS_INLINE double gs_lanes_sum(const gs_lanes *lanes)
+{
+    gs_double4 half = lanes->low + lanes->high;
+    return (half[0] + half[2]) + (half[1] + half[3]);
 }
 
 /* ---------------------------------------------------------------- random words */
@@ -150,7 +170,7 @@ GS_INLINE gs_draws gs_draws_of(const gs_pack_rule *rule, uint32_t index)
  * keys whose counters overlap do not share words. One to one in i. */
 GS_INLINE uint32_t gs_draw(gs_draws key, uint32_t i)
 {
-    uint32_t x = i * UINT32_C(0x9e3779b1) + key.first;
+    uint32_t x = i + key.first;
     x ^= x >> 16;
     x *= UINT32_C(0x85ebca6b);
     x ^= key.second;

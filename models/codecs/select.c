@@ -20,17 +20,18 @@ typedef struct digit {
 
 static const digit digits[3] = {{20, 11}, {10, 10}, {0, 10}};
 
-/* Where sizes come from: floats at a stride, or of listed indices. */
+/* Where sizes come from: floats at a stride, or candidates, of which indices and sizes are listed.
+ */
 typedef struct sizes {
     const float *in;
     size_t count, stride;
-    const uint8_t *indices; /* NULL: in[i * stride] */
+    const uint8_t *indices, *listed; /* NULL: in[i * stride] */
 } sizes;
 
 GS_INLINE uint32_t size_at(const sizes *of, size_t i)
 {
-    size_t at = of->indices == NULL ? i * of->stride : gs_get_u32(of->indices + INDEX_BYTES * i);
-    return gs_size_of(of->in[at]);
+    return of->listed == NULL ? gs_size_of(of->in[i * of->stride])
+                              : gs_get_u32(of->listed + INDEX_BYTES * i);
 }
 
 /* The kept-th largest size; *out_above: how many are larger. */
@@ -94,17 +95,31 @@ size_t gs_select_count(const float *in, size_t count, uint32_t size)
     return above;
 }
 
+/* Indices of those with at least that size, and the sizes beside them. */
+typedef struct found {
+    uint8_t *indices, *sizes; /* sizes may be NULL */
+    size_t count, most;
+} found;
+
+GS_INLINE void add_found(found *list, const float *in, size_t index)
+{
+    gs_put_u32(list->indices + INDEX_BYTES * list->count, (uint32_t)index);
+    if (list->sizes != NULL) {
+        gs_put_u32(list->sizes + INDEX_BYTES * list->count, gs_size_of(in[index]));
+    }
+    list->count++;
+}
+
 #if defined(__x86_64__)
-/* Whole groups of 32; returns how many indices there are so far, *out_done: how many floats were
- * looked at. Few groups have any, so the branch is cheap. */
+/* Whole groups of 32; returns how many floats were looked at. Few groups have any, so the branch is
+ * cheap. */
 __attribute__((target("avx2"))) static size_t above_by_groups(const float *in, size_t count,
-                                                              uint32_t size, uint8_t *indices,
-                                                              size_t most, size_t *out_done)
+                                                              uint32_t size, found *list)
 {
     const __m256i mask = _mm256_set1_epi32(GS_SIZE_MASK);
     const __m256i below = _mm256_set1_epi32((int32_t)size - 1);
-    size_t found = 0, i = 0;
-    for (; i + 32 <= count && found + 32 <= most; i += 32) {
+    size_t i = 0;
+    for (; i + 32 <= count && list->count + 32 <= list->most; i += 32) {
         __m256i above[4];
         for (size_t k = 0; k < 4; k++) {
             __m256i bits = _mm256_castps_si256(_mm256_loadu_ps(in + i + 8 * k));
@@ -118,32 +133,34 @@ __attribute__((target("avx2"))) static size_t above_by_groups(const float *in, s
         for (size_t k = 0; k < 4; k++) {
             uint32_t set = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(above[k]));
             for (; set != 0; set &= set - 1) {
-                size_t index = i + 8 * k + (size_t)__builtin_ctz(set);
-                gs_put_u32(indices + INDEX_BYTES * found, (uint32_t)index);
-                found++;
+                add_found(list, in, i + 8 * k + (size_t)__builtin_ctz(set));
             }
         }
     }
-    *out_done = i;
-    return found;
+    return i;
 }
 #endif
 
-size_t gs_select_above(const float *in, size_t count, uint32_t size, uint8_t *indices, size_t most)
+static void find_above(const float *in, size_t count, uint32_t size, found *list)
 {
-    size_t found = 0, i = 0;
+    size_t i = 0;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) {
-        found = above_by_groups(in, count, size, indices, most, &i);
+        i = above_by_groups(in, count, size, list);
     }
 #endif
-    for (; i < count && found < most; i++) {
+    for (; i < count && list->count < list->most; i++) {
         if (gs_size_of(in[i]) >= size) {
-            gs_put_u32(indices + INDEX_BYTES * found, (uint32_t)i);
-            found++;
+            add_found(list, in, i);
         }
     }
-    return found;
+}
+
+size_t gs_select_above(const float *in, size_t count, uint32_t size, uint8_t *indices, size_t most)
+{
+    found list = {.indices = indices, .most = most};
+    find_above(in, count, size, &list);
+    return list.count;
 }
 
 /* ---------------------------------------------------------------- the largest */
@@ -172,7 +189,7 @@ static size_t candidates_most(size_t count, size_t kept)
 
 size_t gs_select_room_bytes(size_t count, size_t kept)
 {
-    return INDEX_BYTES * candidates_most(count, kept);
+    return 2 * INDEX_BYTES * candidates_most(count, kept);
 }
 
 /* Of those the sizes are of, the kept largest: those above the exact threshold, and the first of
@@ -181,18 +198,18 @@ static void take_largest(const sizes *of, size_t kept, uint8_t *indices)
 {
     size_t above = 0;
     uint32_t exact = kth_size(of, kept, &above);
-    size_t equal = kept - above, found = 0;
-    for (size_t i = 0; i < of->count && found < kept; i++) {
+    size_t equal = kept - above, taken = 0;
+    for (size_t i = 0; i < of->count && taken < kept; i++) {
         uint32_t size = size_at(of, i);
         if (size < exact || (size == exact && equal == 0)) {
             continue;
         }
         equal -= size == exact;
-        gs_put_u32(indices + INDEX_BYTES * found,
+        gs_put_u32(indices + INDEX_BYTES * taken,
                    of->indices == NULL ? (uint32_t)i : gs_get_u32(of->indices + INDEX_BYTES * i));
-        found++;
+        taken++;
     }
-    GS_ASSERT(found == kept);
+    GS_ASSERT(taken == kept);
 }
 
 void gs_select_largest(const float *in, size_t count, size_t kept, uint8_t *indices, uint8_t *room)
@@ -209,9 +226,11 @@ void gs_select_largest(const float *in, size_t count, size_t kept, uint8_t *indi
     if (most > 0) {
         uint32_t threshold =
             gs_select_size(in, count, sample_stride(count), sample_place(count, kept));
-        size_t found = gs_select_above(in, count, threshold, room, most);
-        if (found >= kept && found < most) {
-            take_largest(&(sizes){.in = in, .count = found, .indices = room}, kept, indices);
+        found list = {.indices = room, .sizes = room + INDEX_BYTES * most, .most = most};
+        find_above(in, count, threshold, &list);
+        if (list.count >= kept && list.count < most) {
+            sizes candidates = {.count = list.count, .indices = list.indices, .listed = list.sizes};
+            take_largest(&candidates, kept, indices);
             return;
         }
     }

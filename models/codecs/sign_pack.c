@@ -88,41 +88,39 @@ GS_TWICE(unpack_signs,
 /* ---------------------------------------------------------------- sums by sign */
 
 typedef struct side_lanes {
-    double positive[GS_LANES], negative[GS_LANES]; /* sizes */
+    gs_lanes positive, negative; /* sizes */
 } side_lanes;
 
 /* count is a multiple of GS_LANES but for the last call of a slice. */
 GS_INLINE void add_sides_body(const float *in, size_t count, side_lanes *lanes)
 {
-    double positive[GS_LANES], negative[GS_LANES];
-    memcpy(positive, lanes->positive, sizeof positive);
-    memcpy(negative, lanes->negative, sizeof negative);
+    gs_lanes positive = lanes->positive, negative = lanes->negative;
     size_t whole = count - count % GS_LANES;
     for (size_t i = 0; i < whole; i += GS_LANES) {
-        for (size_t k = 0; k < GS_LANES; k++) {
-            uint32_t bits = gs_bits_of(in[i + k]);
-            uint32_t mask = (uint32_t)((int32_t)bits >> 31);
-            positive[k] += (double)gs_of_bits(bits & GS_SIZE_MASK & ~mask);
-            negative[k] += (double)gs_of_bits(bits & GS_SIZE_MASK & mask);
-        }
+        gs_int4 bits[2];
+        memcpy(bits, in + i, sizeof bits);
+        gs_int4 is_negative[2] = {bits[0] >> 31, bits[1] >> 31};
+        gs_int4 size[2] = {bits[0] & GS_SIZE_MASK, bits[1] & GS_SIZE_MASK};
+        positive.low += __builtin_convertvector((gs_float4)(size[0] & ~is_negative[0]), gs_double4);
+        positive.high +=
+            __builtin_convertvector((gs_float4)(size[1] & ~is_negative[1]), gs_double4);
+        negative.low += __builtin_convertvector((gs_float4)(size[0] & is_negative[0]), gs_double4);
+        negative.high += __builtin_convertvector((gs_float4)(size[1] & is_negative[1]), gs_double4);
     }
     for (size_t i = whole; i < count; i++) {
-        double size = (double)gs_of_bits(gs_size_of(in[i]));
-        if (gs_bits_of(in[i]) >> 31 != 0) {
-            negative[i - whole] += size;
-        } else {
-            positive[i - whole] += size;
-        }
+        bool is_negative = gs_bits_of(in[i]) >> 31 != 0;
+        gs_lanes_add_one(is_negative ? &negative : &positive, i - whole,
+                         (double)gs_of_bits(gs_size_of(in[i])));
     }
-    memcpy(lanes->positive, positive, sizeof positive);
-    memcpy(lanes->negative, negative, sizeof negative);
+    lanes->positive = positive;
+    lanes->negative = negative;
 }
 GS_TWICE(add_sides, (const float *in, size_t count, side_lanes *lanes), (in, count, lanes))
 
 /* Signs and sums in one look at memory. */
 static void pack_and_add(const float *in, size_t count, uint8_t *signs, side_lanes *lanes)
 {
-    *lanes = (side_lanes){.positive = {0.0}};
+    memset(lanes, 0, sizeof *lanes);
     for (size_t at = 0; at < count; at += CHUNK) {
         size_t here = count - at < CHUNK ? count - at : CHUNK;
         pack_signs(in + at, here, signs + at / 8);
@@ -145,7 +143,7 @@ static size_t encode_scaled(bool scaled, const gs_pack_rule *rule, const float *
     } else {
         side_lanes lanes;
         pack_and_add(in, rule->count, out + scales, &lanes);
-        double sum = gs_lanes_sum(lanes.positive) + gs_lanes_sum(lanes.negative);
+        double sum = gs_lanes_sum(&lanes.positive) + gs_lanes_sum(&lanes.negative);
         gs_put_float(out, gs_scale_or_nan(sum / (double)rule->count));
     }
     return scales + sign_bytes(rule->count);
@@ -234,8 +232,8 @@ static size_t encode_onebit(const gs_pack_rule *rule, const float *in, uint8_t *
     size_t positive = rule->count - negative;
     double divisor[2] = {positive > 0 ? (double)positive : 1.0,
                          negative > 0 ? (double)negative : 1.0};
-    gs_put_float(out, gs_scale_or_nan(gs_lanes_sum(lanes.positive) / divisor[0]));
-    gs_put_float(out + SCALE_BYTES, gs_scale_or_nan(gs_lanes_sum(lanes.negative) / divisor[1]));
+    gs_put_float(out, gs_scale_or_nan(gs_lanes_sum(&lanes.positive) / divisor[0]));
+    gs_put_float(out + SCALE_BYTES, gs_scale_or_nan(gs_lanes_sum(&lanes.negative) / divisor[1]));
     return room_onebit(rule);
 }
 

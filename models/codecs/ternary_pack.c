@@ -23,29 +23,33 @@ typedef struct moments {
 
 GS_INLINE void moments_of_body(const float *in, size_t count, moments *out)
 {
-    double sum[GS_LANES] = {0.0}, squares[GS_LANES] = {0.0};
-    uint32_t largest[GS_LANES] = {0};
+    gs_lanes sum = {.low = {0.0}}, squares = {.low = {0.0}};
+    gs_int4 largest = {0};
     size_t whole = count - count % GS_LANES;
     for (size_t i = 0; i < whole; i += GS_LANES) {
-        for (size_t k = 0; k < GS_LANES; k++) {
-            double value = (double)in[i + k];
-            sum[k] += value;
-            squares[k] += value * value;
-        }
-        for (size_t k = 0; k < GS_LANES; k++) {
-            uint32_t size = gs_size_of(in[i + k]);
-            largest[k] = size > largest[k] ? size : largest[k];
+        gs_int4 bits[2];
+        memcpy(bits, in + i, sizeof bits);
+        gs_double4 a = __builtin_convertvector((gs_float4)bits[0], gs_double4);
+        gs_double4 b = __builtin_convertvector((gs_float4)bits[1], gs_double4);
+        sum.low += a;
+        sum.high += b;
+        squares.low += a * a;
+        squares.high += b * b;
+        for (int half = 0; half < 2; half++) {
+            gs_int4 size = bits[half] & GS_SIZE_MASK, is_larger = size > largest;
+            largest = (size & is_larger) | (largest & ~is_larger);
         }
     }
     for (size_t i = whole; i < count; i++) {
-        uint32_t size = gs_size_of(in[i]);
-        sum[i - whole] += (double)in[i];
-        squares[i - whole] += (double)in[i] * (double)in[i];
-        largest[i - whole] = size > largest[i - whole] ? size : largest[i - whole];
+        int32_t size = (int32_t)gs_size_of(in[i]);
+        gs_lanes_add_one(&sum, i - whole, (double)in[i]);
+        gs_lanes_add_one(&squares, i - whole, (double)in[i] * (double)in[i]);
+        largest[0] = size > largest[0] ? size : largest[0];
     }
-    *out = (moments){.sum = gs_lanes_sum(sum), .squares = gs_lanes_sum(squares)};
-    for (size_t k = 0; k < GS_LANES; k++) {
-        out->largest = largest[k] > out->largest ? largest[k] : out->largest;
+    *out = (moments){.sum = gs_lanes_sum(&sum), .squares = gs_lanes_sum(&squares)};
+    for (size_t k = 0; k < 4; k++) {
+        uint32_t size = (uint32_t)largest[k];
+        out->largest = size > out->largest ? size : out->largest;
     }
 }
 GS_TWICE(moments_of, (const float *in, size_t count, moments *out), (in, count, out))
@@ -77,7 +81,7 @@ GS_INLINE void digits_of_body(const float *in, size_t count, float inverse, gs_d
         uint32_t bits = gs_bits_of(in[i]);
         float chance = gs_of_bits(bits & GS_SIZE_MASK) * inverse;
         uint32_t is_sent = gs_draw_uniform(key, first + (uint32_t)i) < chance;
-        digits[i] = (uint8_t)(is_sent << (bits >> 31)); /* POSITIVE or NEGATIVE */
+        digits[i] = (uint8_t)(is_sent + (is_sent & bits >> 31)); /* 0, POSITIVE or NEGATIVE */
     }
 }
 GS_TWICE(digits_of,
