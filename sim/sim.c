@@ -452,6 +452,7 @@ static void end_of_events(gs_sim *sim)
     } else {
         check_leftovers(sim);
         gs_sim_check_models(sim);
+        gs_sim_worker_all_drained(sim);
     }
     sim->ended = true;
 }
@@ -557,6 +558,10 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
                                   sim->scenario->workload.batch_per_rank;
     out->facts.nic_bytes_sent = sim->net.nic_bytes;
     out->facts.events = sim->loop.handled;
+    double dropped = sim->dropped_elements / (double)sim->job.elements;
+    out->facts.dropped_samples = (int64_t)(dropped * (double)sim->job.accumulation *
+                                               (double)sim->scenario->workload.batch_per_rank +
+                                           0.5);
     out->facts.applied_gradients = sim->staleness.count;
     out->facts.staleness_mean = gs_staleness_mean(&sim->staleness);
     out->facts.staleness_p95 = gs_staleness_quantile(&sim->staleness, 0.95);

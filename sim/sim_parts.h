@@ -140,6 +140,7 @@ void gs_sim_worker_event(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_drained(gs_sim *sim, uint32_t worker);
 gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_step_ended(gs_sim *sim, uint32_t worker);
+void gs_sim_worker_all_drained(gs_sim *sim);
 
 /* sim_look.c: what a timeline is told; called only where there is one. */
 gs_status gs_sim_look_init(gs_sim *sim, gs_error *err);

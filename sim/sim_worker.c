@@ -125,9 +125,39 @@ static void evaluate(gs_sim *sim, int64_t steps)
     record(sim, gs_record_curve(sim->config.record, &row), "curve");
 }
 
+static bool is_evaluated(const gs_sim *sim)
+{
+    return sim->learns && sim->config.record != NULL && !sim->ended;
+}
+
+/* Steps that the gradients so far would be of all ranks. */
+static int64_t mean_steps(const gs_sim *sim)
+{
+    return sim->passes / (sim->job.ranks * sim->job.accumulation);
+}
+
+/* Where ranks make as many steps as they can, the budget is gradients, and so are the marks at
+ * which the model is looked at: a slow worker 0 would look at it late and never at its end. */
+static void evaluate_at_mark(gs_sim *sim, int64_t steps_before)
+{
+    int64_t steps = mean_steps(sim);
+    if (sim->layout.cut == GS_CUT_OWN && is_evaluated(sim) &&
+        steps / sim->evaluate_every > steps_before / sim->evaluate_every &&
+        steps * sim->job.accumulation < sim->budget_passes) {
+        evaluate(sim, steps);
+    }
+}
+
+void gs_sim_worker_all_drained(gs_sim *sim)
+{
+    if (sim->layout.cut == GS_CUT_OWN && is_evaluated(sim)) {
+        evaluate(sim, mean_steps(sim));
+    }
+}
+
 void gs_sim_worker_step_ended(gs_sim *sim, uint32_t index)
 {
-    if (index != 0 || !sim->learns || sim->config.record == NULL) {
+    if (index != 0 || sim->layout.cut == GS_CUT_OWN || !is_evaluated(sim)) {
         return;
     }
     int64_t steps = gs_driver_step(sim->entities[0].driver) + 1;
@@ -274,7 +304,9 @@ static void end_backward(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
     worker->phase = GS_WORKER_ASKS;
+    int64_t steps_before = mean_steps(sim);
     sim->passes += worker->micro_steps;
+    evaluate_at_mark(sim, steps_before);
     gs_driver_backward_done(sim->entities[index].driver, now_ns(sim), worker->loss);
     if (sim->layout.cut == GS_CUT_OWN && sim->passes / sim->job.ranks >= sim->budget_passes &&
         !sim->quiescing_all) {

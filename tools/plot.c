@@ -51,9 +51,11 @@ void gs_plot_strategy_colors(const char *const *labels, size_t count, const char
 {
     bool taken[GS_PLOT_COLORS] = {false};
     for (size_t i = 0; i < count; i++) {
-        size_t own = place_of(labels[i]) % GS_PLOT_COLORS;
-        colors[i] = taken[own] ? NULL : palette[own];
-        taken[own] = true;
+        size_t place = place_of(labels[i]);
+        size_t own = place % GS_PLOT_COLORS;
+        bool has_own = place < gs_strategy_count() && !taken[own];
+        colors[i] = has_own ? palette[own] : NULL;
+        taken[own] = taken[own] || has_own;
     }
     size_t next = 0;
     for (size_t i = 0; i < count; i++) {

@@ -201,6 +201,7 @@ static void put_learning(const gs_run_facts *facts, double *values)
         values[AT_fidelity_cosine_ratio] = facts->fidelity_cosine;
         values[AT_fidelity_error_ratio] = facts->fidelity_error;
     }
+    values[AT_dropped_samples] = (double)facts->dropped_samples;
     if (facts->applied_gradients > 0) {
         values[AT_staleness_mean] = facts->staleness_mean;
         values[AT_staleness_p95] = facts->staleness_p95;

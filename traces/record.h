@@ -118,6 +118,7 @@ typedef struct gs_run_facts {
     double gradient_cosine, noise_scale_samples;         /* of them; NAN: too noisy to tell */
     double consensus_distance;                           /* of the models at the end */
     bool has_models;                                     /* it is known */
+    int64_t dropped_samples;                             /* computed and not used */
     int64_t applied_gradients;                           /* whose staleness is known; 0: none */
     double staleness_mean, staleness_p95, staleness_max; /* updates */
     int64_t nic_bytes_sent;                              /* by all NICs over the run */

@@ -1,6 +1,7 @@
 #include "tests/strategies/probe_host.h"
 
 #include "base/assert.h"
+#include "strategies/driver_parts.h"
 #include "strategies/registry.h"
 #include "strategies/world.h"
 
@@ -192,10 +193,11 @@ void probe_host_init(probe_host *host)
     gs_arena_init(&host->arena);
 }
 
-void probe_host_make(probe_host *host, gs_peer self)
+static void make(probe_host *host, gs_peer self)
 {
     gs_driver_config config = {
         .strategy = &host->strategy,
+        .strategy_config = host->strategy_config,
         .job = &host->job,
         .layout = &host->layout,
         .buckets = gs_bucket_plan_make(&host->job, &host->layout.buckets, NULL, &host->arena),
@@ -206,7 +208,23 @@ void probe_host_make(probe_host *host, gs_peer self)
     };
     host->driver = gs_driver_create(&config, &host->arena);
     GS_ASSERT(host->driver != NULL);
+}
+
+void probe_host_make(probe_host *host, gs_peer self)
+{
+    make(host, self);
     gs_driver_start(host->driver, 0);
+}
+
+void probe_host_import(probe_host *host, gs_peer self, const void *exported, size_t bytes)
+{
+    make(host, self);
+    gs_driver_import(host->driver, 0, exported, bytes);
+}
+
+size_t probe_host_export(const probe_host *host, void *out, size_t out_bytes)
+{
+    return host->strategy.export_state(host->driver->state, out, out_bytes);
 }
 
 void probe_host_fini(probe_host *host)

@@ -12,19 +12,24 @@ typedef struct probe_host {
     gs_job job; /* PROBE_ELEMENTS in units of 10, 20 and 30 */
     gs_layout layout;
     gs_strategy strategy;
+    const void *strategy_config;
     gs_error error; /* code GS_OK: no rule was broken */
     int failures;
     uint32_t slots[PROBE_SLOTS_MAX]; /* of what the driver wants to be told of later, in order */
     int slot_count;
     int parts_sent, notes_sent, wakes, drained, vecs, steps_ended;
     int64_t applied, dropped; /* elements */
-    bool other_op; /* absorb finds a part of another op */
+    bool other_op;            /* absorb finds a part of another op */
 } probe_host;
 
 /* Two ranks and one server, a strategy "wrong" whose hooks do nothing and whose steps go at PARAM;
  * tests change layout and strategy, then make the driver. */
 void probe_host_init(probe_host *host);
 void probe_host_make(probe_host *host, gs_peer self);
+/* Instead of make: an entity of an earlier run goes on from what it exported. */
+void probe_host_import(probe_host *host, gs_peer self, const void *exported, size_t bytes);
+/* What its strategy would export now; asserts nothing about being drained. */
+size_t probe_host_export(const probe_host *host, void *out, size_t out_bytes);
 void probe_host_fini(probe_host *host);
 
 /* Inputs, each at time 0. */
