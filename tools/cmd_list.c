@@ -1,6 +1,7 @@
 /* list: what there is of a kind. */
 #include "models/dataset_source.h"
 #include "models/model.h"
+#include "strategies/codec.h"
 #include "strategies/registry.h"
 #include "tools/message.h"
 #include "tools/page.h"
@@ -43,6 +44,15 @@ static void list_collectives(gs_page *page)
     for (uint32_t i = 0; i < gs_collective_count(); i++) {
         const gs_collective *collective = gs_collective_at(i);
         add_row(page, collective->name, collective->summary, collective->source);
+    }
+}
+
+static void list_codecs(gs_page *page)
+{
+    add_columns(page, sourced);
+    for (uint32_t i = 0; i < gs_codec_count(); i++) {
+        const gs_codec *codec = gs_codec_at(i);
+        add_row(page, codec->name, codec->summary, codec->source);
     }
 }
 
@@ -129,7 +139,7 @@ static void fill(gs_page *page, const char *kind)
     } else if (strcmp(kind, "metrics") == 0) {
         list_metrics(page);
     } else if (strcmp(kind, "codecs") == 0) {
-        list_nothing(page, "This version has no codecs; gradients travel in the scenario's dtype.");
+        list_codecs(page);
     } else if (strcmp(kind, "transports") == 0) {
         list_nothing(page, "This version has no live mode, so there are no transports.");
     } else {

@@ -1,5 +1,6 @@
 /* show: finds out what a name is, and prints its page. */
 #include "base/nearest.h"
+#include "strategies/codec.h"
 #include "models/dataset_shards.h"
 #include "models/dataset_source.h"
 #include "tools/message.h"
@@ -63,6 +64,9 @@ static const char *nearest(const char *name, gs_arena *arena)
     }
     for (uint32_t i = 0; i < gs_collective_count() && count < NAMES_MAX; i++) {
         names[count++] = gs_collective_at(i)->name;
+    }
+    for (uint32_t i = 0; i < gs_codec_count() && count < NAMES_MAX; i++) {
+        names[count++] = gs_codec_at(i)->name;
     }
     for (size_t i = 0; gs_model_at(i) != NULL && count < NAMES_MAX; i++) {
         names[count++] = gs_model_at(i)->name;
@@ -140,6 +144,9 @@ static int fill(gs_page *page, const gs_cli *cli, gs_arena *arena)
     }
     if (gs_collective_find(name) != NULL) {
         return gs_show_collective(page, cli, gs_collective_find(name));
+    }
+    if (gs_codec_find(name) != NULL) {
+        return gs_show_codec(page, gs_codec_find(name));
     }
     if (gs_model_find(name) != NULL) {
         return show_model(page, gs_model_find(name));

@@ -3,6 +3,7 @@
 #define GS_TOOLS_SHOW_H
 
 #include "models/model.h"
+#include "strategies/codec.h"
 #include "strategies/registry.h"
 #include "tools/page.h"
 #include "tools/scenario_list.h"
@@ -17,6 +18,8 @@ void gs_show_more_parameters(gs_page *page, const gs_field_table *table);
 int gs_show_strategy(gs_page *page, const gs_cli *cli, const gs_strategy *strategy);
 /* Words after the name: ranks, bytes, bandwidth, latency. */
 int gs_show_collective(gs_page *page, const gs_cli *cli, const gs_collective *collective);
+/* Its parameters, and what a megabyte of gradient becomes by default. */
+int gs_show_codec(gs_page *page, const gs_codec *codec);
 int gs_show_scenario(gs_page *page, const gs_cli *cli);
 /* A bundled profile; reads its file into the arena. */
 int gs_show_profile(gs_page *page, const gs_named_scenario *profile, gs_arena *arena);
