@@ -3,7 +3,11 @@
  * A name has the parameters that mean something for it and no others. Rates: where an update is the
  * mean of gradients at the current weights, it is a step of synchronous SGD and has its rate; where
  * gradients come one by one, "matched" gives each the weight that it has in synchronous SGD, so
- * that equal numbers of samples move the weights equally far. */
+ * that equal numbers of samples move the weights equally far.
+ *
+ * Rules that restart are for hosts that can take back a gradient which is being computed. The
+ * engine cannot, and drops it when it comes: k_sync takes the time of m_sync, k_batch_sync that of
+ * rennala, which is more than the paper's. */
 #include "strategies/ps.h"
 
 #include "base/assert.h"
@@ -205,31 +209,45 @@ static const gs_field fields_staleness_aware[] = {SERVERS, BUCKET, OVERLAP, RATE
                                             .export_state = gs_ps_export,                          \
                                             .import_state = import_##stem}
 
-/* clang-format off */
-#define DUTTA "Dutta et al., Slow and Stale Gradients Can Win the Race, AISTATS 2018 (arXiv 1803.01113)"
+#define DUTTA                                                                                      \
+    "Dutta et al., Slow and Stale Gradients Can Win the Race, AISTATS 2018 (arXiv 1803.01113)"
 
 PRESET(asp, GS_PS_ASP, "parameter server: every gradient is applied as it comes, nobody waits",
        "Dean et al., Large Scale Distributed Deep Networks, NeurIPS 2012");
-PRESET(backup, GS_PS_BACKUP, "parameter server: an update waits for all ranks but some, and drops what these send",
+PRESET(backup, GS_PS_BACKUP,
+       "parameter server: an update waits for all ranks but a few, whose gradients are dropped",
        "Chen et al., Revisiting Distributed Synchronous SGD, 2016 (arXiv 1604.00981)");
-PRESET(bsp_ps, GS_PS_BSP, "parameter server: synchronous SGD, an update is the mean gradient of all ranks",
+PRESET(bsp_ps, GS_PS_BSP,
+       "parameter server: synchronous SGD, an update is the mean gradient of all ranks",
        "Li et al., Scaling Distributed Machine Learning with the Parameter Server, OSDI 2014");
-PRESET(dc_asgd, GS_PS_DC_ASGD, "asp with gradients corrected for what the weights did meanwhile; a copy of the weights per rank",
+PRESET(dc_asgd, GS_PS_DC_ASGD,
+       "asp with gradients corrected for what the weights did meanwhile; a copy of them per rank",
        "Zheng et al., Asynchronous SGD with Delay Compensation, ICML 2017 (arXiv 1609.08326)");
 PRESET(dssp, GS_PS_DSSP, "ssp whose bound grows where waiting later is predicted to be shorter",
        "Zhao et al., Dynamic Stale Synchronous Parallel, ICDCS 2019 (arXiv 1908.11848)");
-PRESET(k_async, GS_PS_K_ASYNC, "parameter server: an update takes one gradient of each of k ranks, however old", DUTTA);
-PRESET(k_batch_async, GS_PS_K_BATCH_ASYNC, "parameter server: an update takes k gradients of any ranks, however old", DUTTA);
-PRESET(k_batch_sync, GS_PS_K_BATCH_SYNC, "parameter server: an update takes k gradients at its weights, of any ranks; the rest begin again", DUTTA);
-PRESET(k_sync, GS_PS_K_SYNC, "parameter server: an update takes the first k ranks at its weights; the rest begin again", DUTTA);
-PRESET(m_sync, GS_PS_M_SYNC, "parameter server: an update takes the first m ranks at its weights and drops what the rest send", 
+PRESET(k_async, GS_PS_K_ASYNC,
+       "parameter server: an update takes one gradient of each of k ranks, however old", DUTTA);
+PRESET(k_batch_async, GS_PS_K_BATCH_ASYNC,
+       "parameter server: an update takes k gradients of any ranks, however old", DUTTA);
+PRESET(
+    k_batch_sync, GS_PS_K_BATCH_SYNC,
+    "parameter server: an update takes the first k gradients at its weights; the rest is dropped",
+    DUTTA);
+PRESET(k_sync, GS_PS_K_SYNC,
+       "parameter server: an update takes the first k ranks at its weights; the rest is dropped",
+       DUTTA);
+PRESET(m_sync, GS_PS_M_SYNC,
+       "parameter server: an update takes the first m ranks at its weights, the rest is dropped",
        "Begunov and Tyurin, Do We Need Asynchronous SGD?, 2026 (arXiv 2602.03802)");
-PRESET(rennala, GS_PS_RENNALA, "parameter server: an update takes gradients at its weights, of any ranks; older ones are dropped",
-       "Tyurin and Richtarik, Optimal Time Complexities of Parallel Stochastic Optimization Methods, NeurIPS 2023 (arXiv 2305.12387)");
+PRESET(rennala, GS_PS_RENNALA,
+       "parameter server: an update takes gradients at its weights of any ranks, drops older ones",
+       "Tyurin and Richtarik, Optimal Time Complexities of Parallel Stochastic Optimization "
+       "Methods, NeurIPS 2023 (arXiv 2305.12387)");
 PRESET(ringmaster, GS_PS_RINGMASTER, "asp that drops gradients older than a bound",
        "Maranjyan et al., Ringmaster ASGD, ICML 2025 (arXiv 2501.16168)");
 PRESET(ssp, GS_PS_SSP, "asp whose ranks wait where they are too many steps ahead of the slowest",
-       "Ho et al., More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server, NeurIPS 2013");
+       "Ho et al., More Effective Distributed ML via a Stale Synchronous Parallel Parameter "
+       "Server, NeurIPS 2013");
 PRESET(staleness_aware, GS_PS_STALENESS_AWARE, "asp whose rate falls with staleness, eta / tau",
-       "Zhang et al., Staleness-aware Async-SGD for Distributed Deep Learning, IJCAI 2016 (arXiv 1511.05950)");
-/* clang-format on */
+       "Zhang et al., Staleness-aware Async-SGD for Distributed Deep Learning, IJCAI 2016 "
+       "(arXiv 1511.05950)");

@@ -6,6 +6,7 @@
 #include "strategies/ps.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { RANKS_MAX = 64 };
 
@@ -147,8 +148,8 @@ Test(ps_rule, k_async_is_no_slower_than_k_sync)
     cr_expect_float_eq(run.update_mean, 0.620, 0.002);
 }
 
-/* Row 8: K E[X] / n for any law: 0.5. Times between updates are not independent, but the sum of N
- * renewal processes has no larger variance than the bound for independent ones here. */
+/* Row 8: K E[X] / n for any law: 0.5. Exponential times between updates are independent; shifted
+ * ones are more even than that, so that the bound holds for them too. */
 Test(ps_rule, k_batch_async_takes_k_nths_of_the_mean_for_any_law)
 {
     gs_ps_rule rule = rule_of(GS_PS_K_BATCH_ASYNC, K, N);
@@ -179,6 +180,55 @@ Test(ps_rule, mean_staleness_without_waiting_is_one_less_than_the_ranks)
         played run = play(&rule, law, N, MANY);
         cr_expect_float_eq(run.staleness_mean, N - 1, 0.01, "%g", run.staleness_mean);
     }
+}
+
+/* P3: the mean path of asynchronous steps on a bowl is one with momentum 1 - 1/n. With S the mean
+ * over ranks of the weights that each has, one arrival makes S' = (1 - 1/n) S + x' / n, so that
+ * mean steps d obey d' = (1 - 1/n) d - (rate / n) x' exactly; 20000 paths give their mean. */
+static double momentum_of(uint32_t ranks)
+{
+    enum { PATHS = 20000, LENGTH = 40 };
+    static double mean[LENGTH];
+    gs_ps_rule rule = rule_of(GS_PS_ASP, 0, ranks);
+    double rate = 0.5; /* times the curvature */
+    loop at = {.rule = &rule, .ranks = ranks};
+    memset(mean, 0, sizeof mean);
+    for (int path = 0; path < PATHS; path++) {
+        double given[RANKS_MAX];
+        double x = 1.0;
+        gs_ps_start(&server, workers, ranks);
+        for (uint32_t i = 0; i < ranks; i++) {
+            given[i] = x;
+            begin(&at, i);
+        }
+        for (int t = 0; t < LENGTH; t++) {
+            mean[t] += x / PATHS;
+            uint32_t worker = next_to_end(&at);
+            (void)play_one(&at);
+            x -= rate * given[worker];
+            given[worker] = x;
+        }
+    }
+    /* Least squares for d' = a d + b x'. */
+    double dd = 0.0, dx = 0.0, xx = 0.0, od = 0.0, ox = 0.0;
+    for (int t = 2; t < LENGTH; t++) {
+        double d = mean[t - 1] - mean[t - 2];
+        double x = mean[t - 1];
+        double out = mean[t] - mean[t - 1];
+        dd += d * d;
+        dx += d * x;
+        xx += x * x;
+        od += out * d;
+        ox += out * x;
+    }
+    return (od * xx - ox * dx) / (dd * xx - dx * dx);
+}
+
+Test(ps_rule, asynchronous_steps_have_the_momentum_of_their_ranks)
+{
+    cr_expect_float_eq(momentum_of(4), 0.75, 0.02, "%g", momentum_of(4));
+    cr_expect_float_eq(momentum_of(8), 0.875, 0.02, "%g", momentum_of(8));
+    cr_expect_float_eq(momentum_of(16), 0.9375, 0.02, "%g", momentum_of(16));
 }
 
 /* Row 9: all begin together and their updates land one by one: 0, 1 ... n - 1, exactly. */
