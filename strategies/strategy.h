@@ -56,6 +56,7 @@ typedef struct gs_job {
         *unit_elements;   /* [unit_count], sum = elements; owner: the host, for the whole run */
     uint32_t node_ranks;  /* workers on each node; 0: not the same on all */
     int64_t accumulation; /* forward and backward passes per step that the workload asks for */
+    int64_t budget_steps; /* of each rank, by the workload's budget; 0: unknown */
     uint64_t seed;
 } gs_job;
 

@@ -117,6 +117,7 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
         .unit_elements = elements,
         .node_ranks = equal_nodes(scenario),
         .accumulation = scenario->workload.accumulation,
+        .budget_steps = scenario->workload.budget_steps,
         .seed = scenario->seed,
     };
     for (uint32_t i = 0; i < profile->unit_count; i++) {
