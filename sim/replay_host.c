@@ -232,7 +232,7 @@ static void take(void *host, gs_peer self, gs_slice into, const gs_message *mess
     gs_replay_parcel *parcel = message->data;
     (void)self;
     if (message->coded) {
-        if (!gs_wire_decode(entity->wire, into, parcel->payload)) {
+        if (!gs_wire_decode(entity->wire, into, message->key, parcel->payload)) {
             not_decoded(entity);
         }
     } else if (!gs_entity_memory_put(&entity->memory, into, parcel->payload, false)) {

@@ -414,7 +414,7 @@ static void take(void *host, gs_peer self, gs_slice into, const gs_message *mess
     gs_sim_entity *entity = entity_of(sim, self);
     if (message->coded) {
         code_time(sim, self, gs_wire_message_work_bytes(entity->wire, into.length, true));
-        if (!gs_wire_decode(entity->wire, into, message->data)) {
+        if (!gs_wire_decode(entity->wire, into, message->key, message->data)) {
             not_decoded(sim, self);
         }
     } else if (!gs_entity_memory_put(&entity->memory, into, message->data, false)) {

@@ -2,6 +2,7 @@
  * bucket by bucket while the backward pass still runs, then one optimizer step that is the same on
  * every worker. */
 #include "strategies/bucket.h"
+#include "strategies/coding.h"
 #include "strategies/world.h"
 
 typedef struct config {
@@ -76,12 +77,17 @@ static const gs_field_table table = {
     .field_count = sizeof fields / sizeof *fields,
 };
 
+static gs_bucket_rule buckets_of(const config *chosen)
+{
+    return (gs_bucket_rule){.first_bytes = chosen->first_bucket_bytes,
+                            .cap_bytes = chosen->bucket_bytes == TENSOR ? 0 : chosen->bucket_bytes};
+}
+
 static gs_status layout(const void *settings, const gs_job *job, gs_layout *out, gs_error *err)
 {
     const config *chosen = settings;
     (void)err;
-    gs_bucket_rule rule = {.first_bytes = chosen->first_bucket_bytes,
-                           .cap_bytes = chosen->bucket_bytes == TENSOR ? 0 : chosen->bucket_bytes};
+    gs_bucket_rule rule = buckets_of(chosen);
     *out = (gs_layout){
         .state_bytes = {[GS_WORKER] = sizeof(state)},
         .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
@@ -97,14 +103,11 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     return GS_OK;
 }
 
-/* Mean over the ranks: whatever the algorithm, a sum of n parts takes 2 (n - 1) sends of a whole
- * gradient. */
-static int64_t wire_bytes(const void *settings, const gs_job *job)
+/* Whatever the algorithm, a sum of n parts takes 2 (n - 1) sends of a whole gradient. */
+static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
-    (void)settings;
-    int64_t bytes = job->elements * job->element_bytes;
-    /* 2 (n - 1) / n of it, without the overflow of the product. */
-    return 2 * bytes - (2 * bytes + job->ranks - 1) / job->ranks;
+    gs_bucket_rule rule = buckets_of(settings);
+    return gs_coding_bucket_bytes(coding, job, &rule);
 }
 
 static void init(gs_world *world, void *memory)

@@ -8,6 +8,13 @@ typedef struct building {
     int64_t *offsets;
 } building;
 
+bool gs_bucket_is_full(const gs_job *job, const gs_bucket_rule *rule, bool is_first,
+                       int64_t elements)
+{
+    int64_t cap_bytes = is_first && rule->cap_bytes > 0 ? rule->first_bytes : rule->cap_bytes;
+    return elements * job->element_bytes >= cap_bytes;
+}
+
 /* The rule itself: walk, put, close when the size has reached the cap. Returns the number of
  * buckets. */
 static uint32_t walk(const gs_job *job, const gs_bucket_rule *rule, const uint32_t *order,
@@ -23,9 +30,7 @@ static uint32_t walk(const gs_job *job, const gs_bucket_rule *rule, const uint32
         elements += job->unit_elements[unit];
         total += job->unit_elements[unit];
         units++;
-        int64_t cap_bytes =
-            bucket == 0 && rule->cap_bytes > 0 ? rule->first_bytes : rule->cap_bytes;
-        if (elements * job->element_bytes >= cap_bytes || i + 1 == job->unit_count) {
+        if (gs_bucket_is_full(job, rule, bucket == 0, elements) || i + 1 == job->unit_count) {
             out->units_in_bucket[bucket] = units;
             out->offsets[++bucket] = total;
             units = 0;

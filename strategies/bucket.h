@@ -24,6 +24,10 @@ typedef struct gs_bucket_plan {
 const gs_bucket_plan *gs_bucket_plan_make(const gs_job *job, const gs_bucket_rule *rule,
                                           const uint32_t *order, gs_arena *arena);
 
+/* Whether a bucket closes that holds so much. */
+bool gs_bucket_is_full(const gs_job *job, const gs_bucket_rule *rule, bool is_first,
+                       int64_t elements);
+
 /* The most buckets that any order of the units can give. */
 uint32_t gs_bucket_count_max(const gs_job *job, const gs_bucket_rule *rule);
 

@@ -132,3 +132,28 @@ double gs_coding_work_bytes(const gs_coding *coding, const gs_coding_plan *plan,
     }
     return codec->decode_bytes * (plan->two_phases ? 1.0 : decoded) * (double)elements;
 }
+
+int64_t gs_coding_bucket_bytes(const gs_coding *coding, const gs_job *job,
+                               const gs_bucket_rule *rule)
+{
+    int64_t total = 0;
+    int64_t elements = 0;
+    bool is_first = true;
+    for (uint32_t unit = job->unit_count; unit-- > 0;) {
+        elements += job->unit_elements[unit];
+        if (gs_bucket_is_full(job, rule, is_first, elements) || unit == 0) {
+            total +=
+                gs_coding_group_bytes(coding, job->ranks, elements, job->element_bytes, INT32_MAX);
+            elements = 0;
+            is_first = false;
+        }
+    }
+    return total / job->ranks;
+}
+
+int64_t gs_coding_send_bytes(const gs_coding *coding, int64_t elements, int32_t element_bytes)
+{
+    return coding->codec == NULL
+               ? elements * element_bytes
+               : coding->codec->payload_bytes(&coding->config, elements, INT32_MAX).expected_bytes;
+}

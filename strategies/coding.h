@@ -8,13 +8,14 @@
 #ifndef GS_STRATEGIES_CODING_H
 #define GS_STRATEGIES_CODING_H
 
+#include "strategies/bucket.h"
 #include "strategies/codec.h"
 #include "strategies/collective.h"
 
-typedef struct gs_coding {
+struct gs_coding {
     const gs_codec *codec; /* NULL: slices travel as they are */
     gs_codec_config config;
-} gs_coding;
+};
 
 enum { GS_CODING_STAGES_MAX = 2 };
 
@@ -49,6 +50,13 @@ uint32_t gs_coding_vectors(const gs_coding *coding);
  * the data decides, those expected. */
 int64_t gs_coding_group_bytes(const gs_coding *coding, uint32_t members, int64_t elements,
                               int32_t element_bytes, int64_t step);
+
+/* Bytes of a slice that is sent to one peer. */
+int64_t gs_coding_send_bytes(const gs_coding *coding, int64_t elements, int32_t element_bytes);
+
+/* Bytes that one worker sends on average in all-reduces of all buckets over all workers. */
+int64_t gs_coding_bucket_bytes(const gs_coding *coding, const gs_job *job,
+                               const gs_bucket_rule *rule);
 
 /* Memory traffic of the local work before stage `stage` (stage_count: after the last), in bytes. */
 double gs_coding_work_bytes(const gs_coding *coding, const gs_coding_plan *plan, uint32_t members,

@@ -167,15 +167,15 @@ static gs_message message_to(const gs_driver *driver, gs_peer to, uint16_t tag, 
 gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const int64_t meta[4],
               int flags)
 {
+    bool asks_coded = (flags & GS_SEND_CODED) != 0;
+    bool coded = asks_coded && world->config.coding != NULL && world->config.coding->codec != NULL;
     bool copy = (flags & GS_SEND_COPY) != 0;
-    bool coded = (flags & GS_SEND_CODED) != 0;
     if (!gs_driver_enter(world, "send") || !check_peer(world, "send", to, false) ||
         !gs_driver_may_use(world, "send", data, false)) {
         return 0;
     }
-    if (coded && !(copy && world->config.layout->sends_coded)) {
-        gs_driver_broke(world, GS_ECONTRACT,
-                        "send: a coded one is a copy, and the layout declares sends_coded");
+    if (asks_coded && !world->config.layout->sends_coded) {
+        gs_driver_broke(world, GS_ECONTRACT, "send: the layout does not declare sends_coded");
         return 0;
     }
     uint32_t copies_max = world->config.layout->copies_max[world->config.self.role];
@@ -184,16 +184,16 @@ gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const in
                         "send: more than the declared %u copies are on their way", copies_max);
         return 0;
     }
-    uint32_t slot = gs_driver_request_open(world, REQUEST_SEND, data, copy);
+    uint32_t slot = gs_driver_request_open(world, REQUEST_SEND, data, copy || coded);
     if (slot == GS_NO_SLOT) {
         return 0;
     }
     world->requests[slot].peer = to;
     world->requests[slot].tag = tag;
     gs_message message = message_to(world, to, tag, data.length, meta);
-    message.coded = coded && world->config.coding != NULL && world->config.coding->codec != NULL;
+    message.coded = coded;
     message.key = world->requests[slot].id;
-    if (copy) {
+    if (copy || coded) {
         world->config.calls->send_copy(world->config.host, &message, data, slot);
     } else {
         world->config.calls->send(world->config.host, &message, data, slot);

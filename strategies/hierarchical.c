@@ -2,6 +2,7 @@
  * the parts between nodes, all-gather inside. Links between nodes carry 1 / ranks per node of what
  * a flat ring sends over them. */
 #include "strategies/bucket.h"
+#include "strategies/coding.h"
 #include "strategies/world.h"
 
 typedef struct config {
@@ -59,7 +60,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
         .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
         .communicator_count = STAGES,
         .communicators = {[SCATTER] = {.group = inside, .kinds = 1U << GS_REDUCE_SCATTER},
-                          [ACROSS] = {.group = across},
+                          [ACROSS] = {.group = across, .coded = true},
                           [GATHER] = {.group = inside, .kinds = 1U << GS_ALL_GATHER}},
         .buckets = rule,
         .cut = GS_CUT_COMMON,
@@ -67,12 +68,17 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     return GS_OK;
 }
 
-/* As many bytes as a flat ring, 2 (n - 1) / n; what differs is which links they pass. */
-static int64_t wire_bytes(const void *settings, const gs_job *job)
+/* Inside its node a rank passes on what a ring of the node does; between nodes, 1 / ranks per node
+ * of what a flat ring of nodes would. */
+static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
     (void)settings;
+    int64_t inside = job->node_ranks;
+    int64_t nodes = job->ranks / inside;
     int64_t bytes = job->elements * job->element_bytes;
-    return 2 * bytes - (2 * bytes + job->ranks - 1) / job->ranks;
+    int64_t between = gs_coding_group_bytes(coding, (uint32_t)nodes, job->elements / inside,
+                                            job->element_bytes, INT32_MAX);
+    return 2 * (bytes - bytes / inside) + between / nodes;
 }
 
 static void init(gs_world *world, void *memory)

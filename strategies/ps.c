@@ -8,6 +8,7 @@
  * is not atomic: a worker may get shards of different ages, and one gradient may count at one
  * server and be dropped at another, as in real systems. */
 #include "base/assert.h"
+#include "strategies/coding.h"
 #include "strategies/ps_parts.h"
 
 #include <string.h>
@@ -156,6 +157,7 @@ gs_status gs_ps_layout(gs_ps_kind kind, const char *name, const gs_ps_config *co
         .outstanding_max = {servers * (pieces + 1), pieces + job->ranks},
         .gradients_per_update = rule.gather,
         .point_to_point = true,
+        .sends_coded = true,
         .applies_slices = servers > 1,
         .buckets = buckets,
         /* Where every gradient of every rank counts, all make the same steps. */
@@ -164,10 +166,21 @@ gs_status gs_ps_layout(gs_ps_kind kind, const char *name, const gs_ps_config *co
     return GS_OK;
 }
 
-int64_t gs_ps_wire_bytes(const void *config, const gs_job *job)
+/* Every piece of a gradient, once. */
+int64_t gs_ps_wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
-    (void)config;
-    return job->elements * job->element_bytes;
+    const gs_ps_config *config = settings;
+    uint32_t servers = gs_ps_server_count(config, job);
+    int64_t total = 0;
+    for (uint32_t server = 0; server < servers; server++) {
+        gs_slice shard = gs_ps_shard(job, servers, server, GS_GRAD);
+        uint32_t pieces = gs_ps_piece_count(config, job, shard);
+        for (uint32_t piece = 0; piece < pieces; piece++) {
+            int64_t length = gs_ps_piece(config, job, shard, piece).length;
+            total += gs_coding_send_bytes(coding, length, job->element_bytes);
+        }
+    }
+    return total;
 }
 
 /* ---------------------------------------------------------------- a worker's step */
@@ -202,7 +215,7 @@ static void push(gs_world *world, worker *self, int64_t ready)
         }
         self->sending++;
         gs_send(world, server_at(self->server), (uint16_t)(GS_PS_TAG_PIECE + self->piece), piece,
-                (int64_t[4]){self->pushed}, GS_SEND_LENT);
+                (int64_t[4]){self->pushed}, GS_SEND_CODED);
         if (++self->piece == gs_ps_piece_count(config, job, shard)) {
             self->piece = 0;
             self->server++;

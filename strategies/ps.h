@@ -49,7 +49,7 @@ typedef struct gs_ps_account {
 
 gs_status gs_ps_layout(gs_ps_kind kind, const char *name, const gs_ps_config *config,
                        const gs_job *job, gs_layout *out, gs_error *err);
-int64_t gs_ps_wire_bytes(const void *config, const gs_job *job);
+int64_t gs_ps_wire_bytes(const void *config, const gs_job *job, const gs_coding *coding);
 void gs_ps_init(gs_ps_kind kind, gs_world *world, void *state);
 void gs_ps_import(gs_ps_kind kind, gs_world *world, void *state, const void *in, size_t in_bytes);
 

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef struct gs_coding gs_coding;
 typedef struct gs_world gs_world; /* the services, one object an entity */
 
 /* An outstanding request: an entity's own counter from 1, never reused, the same in every host. */
@@ -148,8 +149,9 @@ typedef struct gs_strategy {
     /* Checks config against the job and fills the layout. Errors: GS_EINVAL with the reason and the
      * nearest thing that works. */
     gs_status (*layout)(const void *config, const gs_job *job, gs_layout *out, gs_error *err);
-    /* Bytes that one worker sends in one step on average; optional. */
-    int64_t (*wire_bytes)(const void *config, const gs_job *job);
+    /* Bytes that one worker sends in one step on average, with that codec (never NULL); optional.
+     */
+    int64_t (*wire_bytes)(const void *config, const gs_job *job, const gs_coding *coding);
 
     /* Hooks. state: gs_layout.state_bytes of the entity's role, zeroed before init. */
     void (*init)(gs_world *world, void *state);

@@ -46,9 +46,9 @@ void gs_drop(gs_world *world, gs_slice gradient);
 
 /* To `to` on `tag`; op_done when it has left and the slice is free again. GS_SEND_COPY: a private
  * copy in stream order, the slice is free at once; op_done comes all the same, so that who sends
- * can keep to the at most copies_max that may be outstanding. GS_SEND_CODED, only with a copy: by
- * the codec, where one is chosen; what could not be said stays in the entity's residual at the same
- * elements. */
+ * can keep to the at most copies_max that may be outstanding. GS_SEND_CODED: by the codec where one
+ * is chosen, which makes a copy that counts among the requests only; what could not be said stays
+ * in the entity's residual at the same elements. */
 gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const int64_t meta[4],
               int flags);
 /* Into a slice, from one peer or GS_ANY of a role; ends in the message hook with this cookie. First

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "strategies/registry.h"
+#include "traces/scenario/scenario_parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -151,6 +152,20 @@ void small_job_use(small_job *job, const gs_strategy *strategy, const char *text
         (gs_strategy_choice){.strategy = strategy, .label = strategy->name, .params_json = "{}"};
     if (strategy->config != NULL) {
         set_parameters(job, text == NULL ? "" : text);
+    }
+}
+
+void small_job_code(small_job *job, const char *codec_text)
+{
+    char copy[256] = "none";
+    gs_error err;
+    if (codec_text != NULL) {
+        GS_ASSERT(strlen(codec_text) < sizeof copy);
+        strcpy(copy, codec_text);
+    }
+    if (gs_scenario_parse_codec(copy, &job->choice.coding, &err) != GS_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        GS_ASSERT(false && "the codec of a test");
     }
 }
 

@@ -40,6 +40,9 @@ void small_job_fini(small_job *job);
 /* Another strategy, with parameters likewise. */
 void small_job_use(small_job *job, const gs_strategy *strategy, const char *strategy_text);
 
+/* What it sends is coded, as on the command line: "topk:ratio=0.1"; NULL: no more. */
+void small_job_code(small_job *job, const char *codec_text);
+
 /* Runs to the end. record may be NULL. */
 gs_sim_result small_job_run(const gs_sim_config *config);
 

@@ -169,50 +169,11 @@ static int of_scenario(const gs_cli *cli, gs_plot_runs *runs)
 
 /* ---------------------------------------------------------------- of the database */
 
-/* Whether a parameter has its default; false where this version does not know it. */
-static bool is_default(const gs_strategy *strategy, const void *defaults, const char *name,
-                       const char *text)
-{
-    char value[256];
-    size_t index = strategy == NULL ? 0 : gs_config_find(strategy->config, name);
-    return strategy != NULL && index < strategy->config->field_count &&
-           strcmp(gs_config_value_text(&strategy->config->fields[index], defaults, value,
-                                       sizeof value),
-                  text) == 0;
-}
-
 char *gs_plot_run_label(const gs_stored_run *run, gs_arena *arena)
 {
-    const gs_strategy *strategy = gs_strategy_find(run->strategy.name);
-    void *defaults = NULL;
-    if (strategy != NULL) {
-        defaults = gs_need(gs_arena_take(arena, 1, strategy->config->struct_bytes));
-        gs_config_defaults(strategy->config, defaults);
-    }
-    char *label = gs_text("%s", run->strategy.name);
-    gs_json_at own = {0};
-    const char *params = run->strategy.params_json;
-    if (gs_json_parse(params, strlen(params), "parameters", &own, NULL) != GS_OK) {
-        return label;
-    }
-    const char *between = ":";
-    for (size_t key = 0; key < gs_json_count(own.value); key++) {
-        const char *name = NULL;
-        gs_json_at value = gs_json_member(&own, key, &name);
-        char *json = gs_need(gs_json_write(value.value, false));
-        size_t quoted = json[0] == '"' ? 1 : 0;
-        char *text = gs_text("%.*s", (int)(strlen(json) - 2 * quoted), json + quoted);
-        if (!is_default(strategy, defaults, name, text)) {
-            char *longer = gs_text("%s%s%s=%s", label, between, name, text);
-            free(label);
-            label = longer;
-            between = ",";
-        }
-        free(text);
-        free(json);
-    }
-    gs_json_free(own.value);
-    return label;
+    const char *label =
+        gs_need(gs_strategy_stored_label(run->strategy.name, run->strategy.params_json, arena));
+    return gs_text("%s", label);
 }
 
 /* Mean over its ranks of each step: rows are of all ranks together, or one for each. */

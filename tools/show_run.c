@@ -76,22 +76,6 @@ static void fill(gs_page *page, const gs_stored_run *run, int64_t id)
     add_metrics(page, run);
 }
 
-/* As sim prints it; the name alone where this version does not know the parameters. */
-static const char *label_of(const gs_stored_run *run, gs_arena *arena)
-{
-    const gs_strategy *strategy = gs_strategy_find(run->strategy.name);
-    const char *json = run->strategy.params_json;
-    gs_json_at params;
-    if (strategy == NULL || gs_json_parse(json, strlen(json), "params", &params, NULL) != GS_OK) {
-        return run->strategy.name;
-    }
-    void *config = gs_need(gs_arena_take(arena, 1, strategy->config->struct_bytes));
-    gs_config_defaults(strategy->config, config);
-    bool known = gs_config_read(strategy->config, config, &params, NULL, NULL) == GS_OK;
-    gs_json_free(params.value);
-    return known ? gs_need(gs_strategy_label(strategy, config, arena)) : run->strategy.name;
-}
-
 /* A selector that names several runs: a line for each. */
 static gs_status fill_list(gs_page *page, gs_store *store, const int64_t *ids, uint32_t count,
                            gs_arena *arena, gs_error *err)
@@ -117,7 +101,10 @@ static gs_status fill_list(gs_page *page, gs_store *store, const int64_t *ids, u
         snprintf(text, sizeof text, "%" PRId64, ids[i]);
         gs_table_add(&page->table, text, NULL);
         gs_table_add(&page->table, run.scenario.name, NULL);
-        gs_table_add(&page->table, label_of(&run, arena), run.strategy.name);
+        gs_table_add(
+            &page->table,
+            gs_need(gs_strategy_stored_label(run.strategy.name, run.strategy.params_json, arena)),
+            run.strategy.name);
         gs_table_add(&page->table, run.strategy.params_json, NULL);
         snprintf(text, sizeof text, "%" PRIu64, run.seed);
         gs_table_add(&page->table, text, NULL);

@@ -57,7 +57,7 @@ static int add_bytes(gs_page *page, const gs_cli *cli, const gs_strategy *strate
             gs_page_note(page, "%s does not say how many bytes it sends.", choice->label);
             continue;
         }
-        int64_t sent = choice->strategy->wire_bytes(choice->config, &job);
+        int64_t sent = choice->strategy->wire_bytes(choice->config, &job, &choice->coding);
         char *text = gs_text("%s sent by a rank and step of %s on %s (%u ranks)",
                              gs_format_bytes(sent, bytes), choice->label, loaded.scenario.name,
                              loaded.scenario.ranks);

@@ -153,6 +153,16 @@ static gs_pack_rule op_rule(const gs_wire *wire, const gs_op_signature *op, size
     return rule_of(wire, count, op->step, request, op->label);
 }
 
+/* Messages have no step that sender and receiver share: ratios are those of the long run. */
+enum { MESSAGE_STEP = INT32_MAX };
+
+static gs_pack_rule message_rule(const gs_wire *wire, size_t count, uint64_t key)
+{
+    gs_pack_rule rule = rule_of(wire, count, MESSAGE_STEP, key, 0);
+    rule.step = key;
+    return rule;
+}
+
 static gs_low_rank shape_of(const gs_coding_plan *plan, size_t count)
 {
     return (gs_low_rank){count, plan->matrix.rows, plan->matrix.columns, plan->matrix.rank};
@@ -217,7 +227,8 @@ static bool decode_all(gs_wire *wire, const gs_op_signature *op, gs_slice into, 
     }
     if (gs_codec_is_vote(wire->coding->codec, &wire->coding->config)) {
         size_t count;
-        gs_vote(floats_of(wire, into, into.vector, &count), count);
+        float *sums = floats_of(wire, into, into.vector, &count);
+        gs_vote(sums, count);
     }
     return true;
 }
@@ -544,7 +555,7 @@ bool gs_wire_encode(gs_wire *wire, gs_slice data, uint64_t key, gs_payload *out)
     if (wire->memory->vectors.data == NULL) {
         return true;
     }
-    gs_pack_rule rule = rule_of(wire, count_of(wire, data), 0, key, 0);
+    gs_pack_rule rule = message_rule(wire, count_of(wire, data), key);
     if (!encode(wire, data, wire->residual, &rule, &wire->message)) {
         return false;
     }
@@ -552,14 +563,14 @@ bool gs_wire_encode(gs_wire *wire, gs_slice data, uint64_t key, gs_payload *out)
     return true;
 }
 
-bool gs_wire_decode(gs_wire *wire, gs_slice into, const gs_payload *payload)
+bool gs_wire_decode(gs_wire *wire, gs_slice into, uint64_t key, const gs_payload *payload)
 {
     gs_versions_put(&wire->memory->versions, into.vector, into.offset, into.length,
                     payload->version);
     if (wire->memory->vectors.data == NULL) {
         return true;
     }
-    gs_pack_rule rule = rule_of(wire, count_of(wire, into), 0, 0, 0);
+    gs_pack_rule rule = message_rule(wire, count_of(wire, into), key);
     size_t count;
     float *out = floats_of(wire, into, into.vector, &count);
     return wire->packer->decode(&rule, GS_UNPACK_PUT, payload->coded, payload->bytes, out);
@@ -567,7 +578,8 @@ bool gs_wire_decode(gs_wire *wire, gs_slice into, const gs_payload *payload)
 
 int64_t gs_wire_message_bytes(const gs_wire *wire, gs_slice data, const gs_payload *payload)
 {
-    gs_codec_size size = wire->coding->codec->payload_bytes(&wire->coding->config, data.length, 0);
+    gs_codec_size size =
+        wire->coding->codec->payload_bytes(&wire->coding->config, data.length, MESSAGE_STEP);
     return payload == NULL || wire->memory->vectors.data == NULL
                ? size.expected_bytes
                : scaled_bytes(size, payload->bytes, count_of(wire, data), data.length);

@@ -38,7 +38,8 @@ GS_MUST_USE bool gs_wire_put(gs_wire *wire, const gs_op_signature *op, gs_slice 
 /* Messages: the payload of a slice, in the wire's own memory until the next call; and from a
  * payload into a slice. key: of gs_message. false: no memory / not a payload of such a slice. */
 GS_MUST_USE bool gs_wire_encode(gs_wire *wire, gs_slice data, uint64_t key, gs_payload *out);
-GS_MUST_USE bool gs_wire_decode(gs_wire *wire, gs_slice into, const gs_payload *payload);
+GS_MUST_USE bool gs_wire_decode(gs_wire *wire, gs_slice into, uint64_t key,
+                                const gs_payload *payload);
 /* Memory traffic of encoding or decoding one, in bytes. */
 double gs_wire_message_work_bytes(const gs_wire *wire, int64_t elements, bool decodes);
 /* Bytes of such a message as the job counts them. payload NULL: timing only. */

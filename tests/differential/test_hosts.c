@@ -122,6 +122,21 @@ Test(hosts, half_precision_has_the_same_bytes_in_sim_and_live)
     expect_same_weights(&probe_two_stage);
 }
 
+/* Sums, payloads to all, in two phases, and two sums: every way in which what is coded travels. */
+Test(hosts, coded_gradients_have_the_same_bytes_in_sim_and_live)
+{
+    static const char *const codecs[] = {"bf16",
+                                         "randomk:ratio=0.1",
+                                         "topk:ratio=0.05",
+                                         "qsgd:bits=4,path=two_phase",
+                                         "onebit:path=two_phase",
+                                         "powersgd:rank=2,start_step=2"};
+    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
+        small_job_code(&made, codecs[i]);
+        expect_same_weights(gs_strategy_find("allreduce"));
+    }
+}
+
 /* Every rule keeps state and counts updates, and every schedule counts samples. */
 Test(hosts, optimizers_and_schedules_have_the_same_bytes_in_sim_and_live)
 {

@@ -182,7 +182,7 @@ static void compare_bytes(const gs_strategy *strategy, uint32_t ranks)
         sent += sim->net.entity_bytes[rank];
     }
     double steps = (double)sim->passes / (double)sim->job.accumulation;
-    double said = (double)strategy->wire_bytes(made.choice.config, &sim->job);
+    double said = (double)strategy->wire_bytes(made.choice.config, &sim->job, &made.choice.coding);
     cr_expect(fabs((double)sent / steps - said) <= 1.0, "%s, %u ranks: sent %.1f, said %.0f",
               strategy->name, ranks, (double)sent / steps, said);
     gs_sim_destroy(sim);

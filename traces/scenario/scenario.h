@@ -196,9 +196,14 @@ GS_MUST_USE gs_status gs_scenario_read(const char *file, const gs_scenario_optio
                                        gs_arena *arena, gs_scenario *out, gs_error *err);
 void gs_scenario_free(gs_scenario *scenario); /* what the arena does not hold */
 
-/* "allreduce:bucket=10MiB,overlap=false": what differs from the defaults, in table order. NULL: no
- * memory. Owner: the arena. */
-char *gs_strategy_label(const gs_strategy *strategy, const void *config, gs_arena *arena);
+/* "allreduce:bucket=10MiB,overlap=false+topk:ratio=0.1%": what differs from the defaults, in table
+ * order. NULL: no memory. Owner: the arena. */
+char *gs_strategy_label(const gs_strategy *strategy, const void *config, const gs_coding *coding,
+                        gs_arena *arena);
+
+/* The same of a stored strategy with its params_json; the name alone where this version does not
+ * know it or its parameters; NULL: no memory. */
+char *gs_strategy_stored_label(const char *name, const char *params_json, gs_arena *arena);
 
 /* GS_OK, GS_EUNSUPPORTED naming the section, or GS_ELIMIT naming what does not fit into which
  * device. */

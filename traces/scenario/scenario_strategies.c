@@ -20,11 +20,9 @@ enum {
 
 static const char *const other_keys[] = {"name", "codec", NULL};
 
-/* Strategies and codecs that people ask for by name and that are to come. */
-static const char *const planned[] = {
-    "adpsgd",  "asp",    "backup",    "bf16",     "dgc",      "diloco", "easgd", "fp16",
-    "gossip",  "k_sync", "local_sgd", "onebit",   "powersgd", "ps",     "qsgd",  "randomk",
-    "signsgd", "sgp",    "ssp",       "terngrad", "topk",     NULL};
+/* Strategies that people ask for by name and that are to come. */
+static const char *const planned[] = {"adpsgd", "asp",       "backup", "diloco", "easgd", "gossip",
+                                      "k_sync", "local_sgd", "ps",     "sgp",    "ssp",   NULL};
 
 /* --- one strategy --------------------------------------------------------------------------- */
 
@@ -36,6 +34,10 @@ static gs_status find_strategy(const char *name, const gs_strategy **out, gs_err
     *out = gs_strategy_find(name);
     if (*out != NULL) {
         return GS_OK;
+    }
+    if (gs_codec_find(name) != NULL) {
+        return gs_fail(err, GS_ENOTFOUND, "no strategy \"%s\": that is a codec; write allreduce+%s",
+                       name, name);
     }
     if (gs_collective_find(name) != NULL) {
         return gs_fail(err, GS_ENOTFOUND,
@@ -69,37 +71,73 @@ static void *make_config(gs_scenario_reader *reader, const gs_strategy *strategy
     return config;
 }
 
-char *gs_strategy_label(const gs_strategy *strategy, const void *config, gs_arena *arena)
+/* "NAME:key=value,..." with what differs from the defaults. Returns where the text ends, or NULL.
+ */
+static char *put_label(char *at, const char *end, const char *name, const gs_field_table *table,
+                       const void *config, gs_arena *arena)
 {
-    char label[LABEL_BYTES];
     char value[VALUE_BYTES];
     char usual[VALUE_BYTES];
-    void *defaults = gs_arena_take(arena, 1, strategy->config->struct_bytes);
+    void *defaults = gs_arena_take(arena, 1, table->struct_bytes);
     if (defaults == NULL) {
         return NULL;
     }
-    gs_config_defaults(strategy->config, defaults);
-    size_t used = (size_t)snprintf(label, sizeof label, "%s", strategy->name);
+    gs_config_defaults(table, defaults);
+    at += snprintf(at, (size_t)(end - at), "%s", name);
     char separator = ':';
-    for (size_t i = 0; i < strategy->config->field_count; i++) {
-        const gs_field *field = &strategy->config->fields[i];
+    for (size_t i = 0; i < table->field_count; i++) {
+        const gs_field *field = &table->fields[i];
         gs_config_value_text(field, config, value, sizeof value);
         gs_config_value_text(field, defaults, usual, sizeof usual);
-        if (strcmp(value, usual) != 0 && used < sizeof label) {
-            used += (size_t)snprintf(label + used, sizeof label - used, "%c%s=%s", separator,
-                                     field->name, value);
+        if (strcmp(value, usual) != 0 && end - at > VALUE_BYTES + 64) {
+            at += snprintf(at, (size_t)(end - at), "%c%s=%s", separator, field->name, value);
             separator = ',';
         }
     }
-    return gs_arena_text(arena, label);
+    return at;
 }
 
-static char *make_params(gs_scenario_reader *reader, const gs_strategy *strategy,
-                         const void *config)
+char *gs_strategy_label(const gs_strategy *strategy, const void *config, const gs_coding *coding,
+                        gs_arena *arena)
+{
+    char label[LABEL_BYTES];
+    char *at =
+        put_label(label, label + sizeof label, strategy->name, strategy->config, config, arena);
+    if (at != NULL && coding->codec != NULL && label + sizeof label - at > VALUE_BYTES) {
+        *at++ = '+';
+        at = put_label(at, label + sizeof label, coding->codec->name, coding->codec->config,
+                       &coding->config, arena);
+    }
+    return at == NULL ? NULL : gs_arena_text(arena, label);
+}
+
+char *gs_strategy_stored_label(const char *name, const char *params_json, gs_arena *arena)
+{
+    static const char *const others[] = {"codec", NULL};
+    const gs_strategy *strategy = gs_strategy_find(name);
+    gs_json_at params;
+    gs_coding coding;
+    if (strategy == NULL ||
+        gs_json_parse(params_json, strlen(params_json), "params", &params, NULL) != GS_OK) {
+        return gs_arena_text(arena, name);
+    }
+    void *config = gs_arena_take(arena, 1, strategy->config->struct_bytes);
+    if (config != NULL) {
+        gs_config_defaults(strategy->config, config);
+    }
+    bool known = config != NULL && gs_scenario_read_codec(&params, &coding, NULL) == GS_OK &&
+                 gs_config_read(strategy->config, config, &params, others, NULL) == GS_OK;
+    gs_json_free(params.value);
+    return known ? gs_strategy_label(strategy, config, &coding, arena) : gs_arena_text(arena, name);
+}
+
+/* Every parameter of the strategy, and those of its codec. */
+static char *make_params(gs_scenario_reader *reader, const gs_strategy_choice *choice)
 {
     gs_json *object = gs_json_new_object();
     char *copy = NULL;
-    if (gs_config_write(strategy->config, config, object)) {
+    if (gs_config_write(choice->strategy->config, choice->config, object) &&
+        gs_scenario_write_codec(&choice->coding, object)) {
         char *text = gs_json_write(object, false);
         copy = text == NULL ? NULL : gs_arena_text(reader->arena, text);
         free(text);
@@ -109,23 +147,24 @@ static char *make_params(gs_scenario_reader *reader, const gs_strategy *strategy
 }
 
 static gs_status make_choice(gs_scenario_reader *reader, const gs_strategy *strategy,
-                             const void *config, gs_strategy_choice *out, gs_error *err)
+                             const void *config, const gs_coding *coding, gs_strategy_choice *out,
+                             gs_error *err)
 {
     *out = (gs_strategy_choice){
         .strategy = strategy,
         .config = config,
-        .label = gs_strategy_label(strategy, config, reader->arena),
-        .params_json = make_params(reader, strategy, config),
+        .coding = *coding,
+        .label = gs_strategy_label(strategy, config, coding, reader->arena),
         .algorithm = "",
     };
+    out->params_json = make_params(reader, out);
     return out->label == NULL || out->params_json == NULL ? gs_scenario_no_memory(reader, err)
                                                           : GS_OK;
 }
 
 /* --- from the command line ------------------------------------------------------------------ */
 
-/* Sets "k=v" of the words behind "NAME:"; text is cut up. */
-static gs_status set_parameters(const gs_strategy *strategy, void *config, char *text,
+gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char *text,
                                 gs_error *err)
 {
     for (char *pair = text; pair != NULL;) {
@@ -139,7 +178,7 @@ static gs_status set_parameters(const gs_strategy *strategy, void *config, char 
                            pair);
         }
         *equals = '\0';
-        GS_TRY(gs_config_set_text(strategy->config, config, pair, equals + 1, err));
+        GS_TRY(gs_config_set_text(table, config, pair, equals + 1, err));
         pair = comma == NULL ? NULL : comma + 1;
     }
     return GS_OK;
@@ -154,10 +193,11 @@ static gs_status parse_word(gs_scenario_reader *reader, const char *word, gs_str
         return gs_fail(err, GS_EINVAL, "is over %d bytes long", WORD_BYTES - 1);
     }
     memcpy(text, word, strlen(word) + 1);
-    const char *codec = strchr(text, '+');
-    if (codec != NULL) {
-        return gs_fail(err, GS_EUNSUPPORTED, "codecs are not supported yet; remove \"%.60s\"",
-                       codec);
+    gs_coding coding = {.codec = NULL};
+    char *plus = strchr(text, '+');
+    if (plus != NULL) {
+        *plus = '\0';
+        GS_TRY(gs_scenario_parse_codec(plus + 1, &coding, err));
     }
     char *colon = strchr(text, ':');
     if (colon != NULL) {
@@ -169,9 +209,9 @@ static gs_status parse_word(gs_scenario_reader *reader, const char *word, gs_str
         return gs_scenario_no_memory(reader, err);
     }
     if (colon != NULL) {
-        GS_TRY(set_parameters(strategy, config, colon + 1, err));
+        GS_TRY(gs_scenario_set_words(strategy->config, config, colon + 1, err));
     }
-    return make_choice(reader, strategy, config, out, err);
+    return make_choice(reader, strategy, config, &coding, out, err);
 }
 
 static gs_status read_words(gs_scenario_reader *reader, gs_strategy_choice *choices, gs_error *err)
@@ -190,26 +230,8 @@ static gs_status read_words(gs_scenario_reader *reader, gs_strategy_choice *choi
 
 /* --- from the file -------------------------------------------------------------------------- */
 
-static gs_status read_codec(gs_scenario_reader *reader, const gs_json_at *at, gs_json **out,
-                            gs_error *err)
-{
-    gs_json_at codec;
-    gs_json_at name;
-    const char *text = NULL;
-    if (!gs_json_find(at, "codec", &codec)) {
-        return GS_OK;
-    }
-    if (gs_json_kind_of(codec.value) != GS_JSON_OBJECT || !gs_json_find(&codec, "name", &name)) {
-        return gs_json_fail(&codec, GS_EINVAL, err, "takes an object with a name");
-    }
-    GS_TRY(gs_json_text(&name, &text, err));
-    gs_scenario_unsupported(reader, "%s: not supported yet; remove it", codec.path);
-    *out = codec.value;
-    return GS_OK;
-}
-
 static gs_status read_entry(gs_scenario_reader *reader, const gs_json_at *at,
-                            gs_strategy_choice *out, gs_json **codec, gs_error *err)
+                            gs_strategy_choice *out, gs_error *err)
 {
     gs_json_at name;
     const char *text = NULL;
@@ -229,8 +251,9 @@ static gs_status read_entry(gs_scenario_reader *reader, const gs_json_at *at,
         return gs_scenario_no_memory(reader, err);
     }
     GS_TRY(gs_config_read(strategy->config, config, at, other_keys, err));
-    GS_TRY(read_codec(reader, at, codec, err));
-    return make_choice(reader, strategy, config, out, err);
+    gs_coding coding;
+    GS_TRY(gs_scenario_read_codec(at, &coding, err));
+    return make_choice(reader, strategy, config, &coding, out, err);
 }
 
 /* The list of the file; false: it has none. */
@@ -256,7 +279,7 @@ static gs_status read_entries(gs_scenario_reader *reader, const gs_json_at *list
 {
     gs_json_at at;
     for (size_t i = 0; gs_json_walk(list, i, &at); i++) {
-        GS_TRY(read_entry(reader, &at, &choices[i], &reader->codecs[i], err));
+        GS_TRY(read_entry(reader, &at, &choices[i], err));
     }
     return GS_OK;
 }
@@ -268,8 +291,7 @@ static gs_status check_twice(gs_scenario_reader *reader, const gs_strategy_choic
 {
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < i; k++) {
-            if (strcmp(choices[i].label, choices[k].label) == 0 && reader->codecs[i] == NULL &&
-                reader->codecs[k] == NULL) {
+            if (strcmp(choices[i].label, choices[k].label) == 0) {
                 return gs_scenario_fail(reader, GS_EINVAL, "strategies", err,
                                         "\"%s\" stands twice (%u and %u); remove one",
                                         choices[i].label, k, i);
@@ -304,6 +326,9 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
         gs_layout layout = {0};
         gs_error inner = {0};
         gs_status status = choices[i].strategy->layout(choices[i].config, &job, &layout, &inner);
+        if (status == GS_OK) {
+            status = gs_scenario_check_codec(reader, &choices[i], &job, &layout, &inner);
+        }
         if (status != GS_OK) {
             return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
                            choices[i].label, inner.text);
@@ -334,8 +359,7 @@ gs_status gs_scenario_read_strategies(gs_scenario_reader *reader, gs_error *err)
                        reader->out->file, count, STRATEGIES_MAX);
     }
     gs_strategy_choice *choices = GS_TAKE(reader->arena, gs_strategy_choice, count);
-    reader->codecs = GS_TAKE(reader->arena, gs_json *, count);
-    if (choices == NULL || reader->codecs == NULL) {
+    if (choices == NULL) {
         return gs_scenario_no_memory(reader, err);
     }
     if (words > 0) {
@@ -361,9 +385,7 @@ bool gs_scenario_write_strategies(const gs_scenario_reader *reader, gs_json *roo
         gs_json *entry = gs_json_new_object();
         ok = gs_json_set(entry, "name", gs_json_new_text(choice->strategy->name)) && ok;
         ok = gs_config_write(choice->strategy->config, choice->config, entry) && ok;
-        if (reader->codecs[i] != NULL) {
-            ok = gs_json_set(entry, "codec", gs_json_copy(reader->codecs[i])) && ok;
-        }
+        ok = gs_scenario_write_codec(&choice->coding, entry) && ok;
         ok = gs_json_add(list, entry) && ok;
     }
     return gs_json_set(root, "strategies", list) && ok;
