@@ -42,7 +42,7 @@ int gs_show_codec(gs_page *page, const gs_codec *codec)
                  gs_json_new_bool(codec->unbiased));
     add_payload(page, codec, &config);
     uint32_t vectors = gs_codec_vectors(codec, &config);
-    snprintf(text, sizeof text, "%u vectors as long as the gradient", vectors);
+    snprintf(text, sizeof text, "%u times the gradient's length", vectors);
     gs_page_fact(page, "own_vectors", "memory", text, gs_json_new_int(vectors));
     snprintf(text, sizeof text, "%g bytes moved per element to encode, %g to decode",
              codec->encode_bytes, codec->decode_bytes);
