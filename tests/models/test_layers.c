@@ -11,7 +11,7 @@
 #include "models/layers/pooling.h"
 #include "models/layers/residual.h"
 #include "models/layers/sums.h"
-#include "network_fixture.h"
+#include "tests/models/network_fixture.h"
 
 #include <stdio.h>
 

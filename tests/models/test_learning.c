@@ -1,7 +1,7 @@
 /* What models reach on the data they are for; the settings are those that users get or would take.
  * Numbers of seeds that are not run here were measured once. */
+#include "tests/models/learning_fixture.h"
 #include "tests/support.h"
-#include "learning_fixture.h"
 
 #include <gsl/gsl_multifit.h>
 #include <stdlib.h>

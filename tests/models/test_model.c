@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "models/model.h"
-#include "network_fixture.h"
+#include "tests/models/network_fixture.h"
 
 #include <stdalign.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@ Test(model_registry, names_are_sorted_and_lead_to_their_models)
         cr_expect_str_eq(model->name, name);
         cr_expect_eq(gs_model_at(count), model);
     }
-    cr_expect_eq(count, 2); /* mlp and softmax */
+    cr_expect_eq(count, 5);
     cr_expect_null(gs_model_at(count));
     cr_expect_null(gs_model_find("MLP"));
     cr_expect_null(gs_model_find(""));
