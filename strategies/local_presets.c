@@ -68,9 +68,10 @@ static const gs_field fields_co2[] = {
     {                                                                                              \
         return gs_local_layout(kind_of, #stem, config, job, out, err);                             \
     }                                                                                              \
-    static int64_t wire_bytes_##stem(const void *config, const gs_job *job)                        \
+    static int64_t wire_bytes_##stem(const void *config, const gs_job *job,                        \
+                                     const gs_coding *coding)                                      \
     {                                                                                              \
-        return gs_local_wire_bytes(kind_of, config, job);                                          \
+        return gs_local_wire_bytes(kind_of, config, job, coding);                                  \
     }                                                                                              \
     static void init_##stem(gs_world *world, void *state)                                          \
     {                                                                                              \
