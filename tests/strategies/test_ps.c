@@ -141,9 +141,10 @@ Test(ps, timing_changes_no_bit_of_synchronous_learning)
 /* Each server has dealt with each gradient once, also with what was under way at the end. */
 Test(ps, no_gradient_is_lost_or_used_twice)
 {
-    static const char *const names[] = {"asp",          "ssp",           "dssp",    "k_sync",
-                                        "k_batch_sync", "k_batch_async", "backup",  "m_sync",
-                                        "rennala",      "ringmaster",    "dc_asgd", "bsp_ps"};
+    static const char *const names[] = {
+        "asp",           "ssp",    "dssp",    "k_sync",         "k_batch_sync",
+        "k_batch_async", "backup", "m_sync",  "rennala",        "ringmaster",
+        "dc_asgd",       "bsp_ps", "k_async", "staleness_aware"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         gs_sim_result result;
         gs_sim *sim =

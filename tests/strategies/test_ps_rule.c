@@ -61,7 +61,7 @@ static bool play_one(loop *at)
 {
     uint32_t worker = next_to_end(at);
     at->now = at->ends[worker];
-    at->ends[worker] = INFINITY;
+    at->ends[worker] = (double)INFINITY;
     gs_ps_verdict verdict =
         gs_ps_arrive(at->rule, &server, workers, worker, (gs_time_ns)(at->now * 1e6));
     for (uint32_t i = 0; i < at->ranks; i++) {
