@@ -108,6 +108,7 @@ typedef struct gs_layout {
     uint32_t communicator_count;
     gs_communicator communicators[GS_COMMUNICATORS_MAX]; /* numbered from 0 */
     bool point_to_point;                                 /* uses send, recv or note */
+    uint32_t optimizer_shards; /* ranks that the optimizer of the workers is spread over; 0: 1 */
     bool applies_slices; /* the optimizer gets less than a whole vector: not with one that looks at
                             all of it (clipping, lars, a dynamic loss scale) */
     bool ordered;        /* issues collectives in one order over all communicators, as NCCL wants */

@@ -105,8 +105,9 @@ gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory
     GS_TRY(check_loss_scale(config, err));
     GS_TRY(check_slices(config, err));
     memory->updates = GS_TAKE(arena, int64_t, vectors);
+    memory->spans = GS_TAKE(arena, gs_update_span, vectors);
     memory->gradient_scale = GS_TAKE(arena, double, vectors);
-    bool ok = memory->updates != NULL && memory->gradient_scale != NULL &&
+    bool ok = memory->updates != NULL && memory->spans != NULL && memory->gradient_scale != NULL &&
               gs_vectors_init(&memory->vectors, vectors, count, config->job->elements, arena) &&
               gs_versions_init(&memory->versions, vectors, config->job->elements, arena);
     if (ok && state_floats > 0) {
@@ -267,10 +268,30 @@ static int64_t samples_before(const gs_entity_memory *memory, uint32_t param)
     return memory->updates[param] * gradients * config->job->accumulation * config->batch_per_rank;
 }
 
+/* A slice that meets one of the update under way begins the next. */
+static gs_update_span *span_of(gs_entity_memory *memory, gs_slice param)
+{
+    gs_update_span *span = &memory->spans[param.vector];
+    int64_t to = param.offset + param.length;
+    if (param.offset < span->to && span->from < to) {
+        memory->updates[param.vector] += span->was_made ? 1 : 0;
+        *span = (gs_update_span){.from = param.offset, .to = to};
+    } else if (span->to == span->from) {
+        *span = (gs_update_span){.from = param.offset, .to = to};
+    } else {
+        span->from = param.offset < span->from ? param.offset : span->from;
+        span->to = to > span->to ? to : span->to;
+    }
+    return span;
+}
+
 void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
                             double rate_scale)
 {
     const gs_task *task = memory->config.task;
+    if (param.length == 0) {
+        return;
+    }
     int64_t behind =
         gs_versions_apply(&memory->versions, param.vector, grad, param.offset, param.length);
     if (behind >= 0 && memory->config.staleness != NULL) {
@@ -279,6 +300,7 @@ void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t g
     if (task == NULL) {
         return;
     }
+    gs_update_span *span = span_of(memory, param);
     size_t count = memory->vectors.count;
     size_t applied;
     float *parameters = memory->vectors.data + param.vector * count;
@@ -297,7 +319,7 @@ void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t g
     };
     double largest = gs_largest_magnitude(update.gradient + update.offset, applied);
     if (gs_task_apply(task, &update)) {
-        memory->updates[param.vector]++;
+        span->was_made = true;
         memory->applied_max = largest;
     }
 }

@@ -73,6 +73,12 @@ typedef struct gs_entity_memory_config {
     gs_staleness *staleness; /* of what is applied here; NULL: nobody counts */
 } gs_entity_memory_config;
 
+/* Where the update under way of a vector has got to: slices of one update do not overlap. */
+typedef struct gs_update_span {
+    int64_t from, to; /* elements */
+    bool was_made;    /* of any of its slices: not left out for a loss scale */
+} gs_update_span;
+
 typedef struct gs_entity_memory {
     gs_entity_memory_config config;
     gs_vectors vectors;
@@ -80,7 +86,8 @@ typedef struct gs_entity_memory {
     float *optimizer_state; /* [vector][gs_task_state_floats]; NULL: none */
     int64_t passes;         /* forward and backward passes begun: where the next samples are */
     int64_t first_pass;     /* of the gradient begun last */
-    int64_t *updates;       /* [vector]: that the optimizer made to each */
+    int64_t *updates;       /* [vector]: that the optimizer made to each, before that of its span */
+    gs_update_span *spans;  /* [vectors]: of the next one */
     double *gradient_scale; /* [vector]: loss scale of the gradient that it holds */
     double gradient_max;    /* largest magnitude of the gradient made last; INFINITY: not finite */
     double applied_max;     /* likewise, of what was applied last */

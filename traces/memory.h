@@ -31,7 +31,8 @@ typedef struct gs_memory_job {
     int64_t elements;
     int element_bytes;       /* of the job's type: 2, 4 or 8 */
     int64_t state_vectors;   /* of the optimizer */
-    int64_t own_vectors;     /* of the strategy */
+    int64_t shards;          /* ranks that its state and the master weights are spread over; 0: 1 */
+    int64_t own_vectors;     /* of the strategy and its codec */
     int64_t copies;          /* that the strategy may have on their way, each of a whole vector */
     int64_t bucket_elements; /* of the largest bucket; 0: nothing arrives */
     gs_layer_activations activations; /* of one sample; all 0: not known, counted as nothing */

@@ -1,0 +1,187 @@
+/* Synchronous SGD whose optimizer is sharded, as ZeRO stage 1: each rank updates the part of every
+ * bucket that is its own, and gathers the others'. As many bytes as an all-reduce; the optimizer's
+ * state is 1 / ranks of what it would be. */
+#include "strategies/bucket.h"
+#include "strategies/coding.h"
+#include "strategies/world.h"
+
+typedef struct config {
+    int64_t bucket_bytes;
+    int64_t first_bucket_bytes;
+} config;
+
+typedef struct state {
+    uint32_t reducing;  /* buckets of this step that are not reduced yet */
+    uint32_t gathering; /* and those whose weights are not here yet */
+    bool backward;      /* the gradient is being computed */
+    bool quiescing;
+} state;
+
+enum { SCATTER, GATHER, COMMUNICATORS };
+
+static const gs_field fields[] = {
+    {.name = "bucket",
+     .kind = GS_FIELD_BYTES,
+     GS_FIELD_AT(config, bucket_bytes),
+     .default_text = "25MiB",
+     .minimum = 1,
+     .maximum = 0x1p40,
+     .help = "a bucket closes once it holds this much gradient"},
+    {.name = "first_bucket",
+     .kind = GS_FIELD_BYTES,
+     GS_FIELD_AT(config, first_bucket_bytes),
+     .default_text = "1MiB",
+     .minimum = 1,
+     .maximum = 0x1p40,
+     .help = "the same for the first bucket, small so that communication starts early"},
+};
+
+static const gs_field_table table = {
+    .name = "sharded",
+    .struct_bytes = sizeof(config),
+    .fields = fields,
+    .field_count = sizeof fields / sizeof *fields,
+};
+
+static gs_status layout(const void *settings, const gs_job *job, gs_layout *out, gs_error *err)
+{
+    const config *chosen = settings;
+    (void)err;
+    gs_bucket_rule rule = {chosen->first_bucket_bytes, chosen->bucket_bytes};
+    *out = (gs_layout){
+        .state_bytes = {[GS_WORKER] = sizeof(state)},
+        .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
+        .communicator_count = COMMUNICATORS,
+        .communicators = {[SCATTER] = {.kinds = 1U << GS_REDUCE_SCATTER},
+                          [GATHER] = {.kinds = 1U << GS_ALL_GATHER}},
+        .ordered = true,
+        .applies_slices = job->ranks > 1,
+        .optimizer_shards = job->ranks,
+        .buckets = rule,
+        .cut = GS_CUT_COMMON,
+    };
+    return GS_OK;
+}
+
+/* (n - 1) / n of the gradients, and as much of the weights. */
+static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
+{
+    (void)settings;
+    (void)coding;
+    int64_t bytes = job->elements * job->element_bytes;
+    return 2 * bytes - (2 * bytes + job->ranks - 1) / job->ranks;
+}
+
+static void init(gs_world *world, void *memory)
+{
+    (void)world;
+    (void)memory;
+}
+
+static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    (void)event;
+    if (self->reducing > 0 || self->gathering > 0) {
+        return (gs_plan){.go = false};
+    }
+    self->reducing = self->gathering = gs_bucket_count(world);
+    self->backward = true;
+    return (gs_plan){
+        .go = true, .at = GS_PARAM, .micro_steps = (uint32_t)gs_world_job(world)->accumulation};
+}
+
+static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
+{
+    (void)memory;
+    gs_vec(world, GS_VOP_scale, event->slice, event->slice, 1.0 / gs_world_job(world)->ranks);
+    (void)gs_reduce_scatter(world, SCATTER, event->slice, COMMUNICATORS * event->bucket + SCATTER);
+}
+
+/* The weights are read by the gradient until backward ends: then all own parts are updated, and
+ * every bucket is gathered. */
+static void update(gs_world *world, const state *self)
+{
+    if (self->backward || self->reducing > 0) {
+        return;
+    }
+    for (uint32_t bucket = 0; bucket < gs_bucket_count(world); bucket++) {
+        gs_slice weights = gs_bucket_slice(world, bucket);
+        weights.vector = GS_PARAM;
+        gs_apply_slice(world, gs_part(world, GATHER, weights, gs_member(world, GATHER)), GS_GRAD,
+                       1.0, false);
+        (void)gs_all_gather(world, GATHER, weights, COMMUNICATORS * bucket + GATHER);
+    }
+}
+
+static void backward_done(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    (void)event;
+    self->backward = false;
+    update(world, self);
+}
+
+static void op_done(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    if (event->cookie % COMMUNICATORS == SCATTER) {
+        self->reducing--;
+        update(world, self);
+        return;
+    }
+    if (--self->gathering > 0) {
+        return;
+    }
+    gs_end_step(world);
+    if (self->quiescing) {
+        gs_drained(world);
+    } else {
+        gs_release(world);
+    }
+}
+
+static void quiesce(gs_world *world, void *memory, const gs_event *event)
+{
+    state *self = memory;
+    (void)event;
+    self->quiescing = true;
+    if (!self->backward && self->gathering == 0) {
+        gs_drained(world);
+    }
+}
+
+/* Between steps there is nothing to keep: the weights are all of it. */
+static size_t export_state(const void *memory, void *out, size_t out_bytes)
+{
+    (void)memory;
+    (void)out;
+    (void)out_bytes;
+    return 0;
+}
+
+static void import_state(gs_world *world, void *memory, const void *in, size_t in_bytes)
+{
+    (void)in;
+    (void)in_bytes;
+    init(world, memory);
+}
+
+const gs_strategy gs_strategy_sharded = {
+    .struct_bytes = sizeof(gs_strategy),
+    .name = "sharded",
+    .summary = "synchronous SGD with a sharded optimizer: reduce-scatter, update of the own part, "
+               "all-gather of the weights",
+    .source = "Rajbhandari et al., ZeRO, SC 2020 (arXiv 1910.02054), section 5.1; stage 1",
+    .config = &table,
+    .layout = layout,
+    .wire_bytes = wire_bytes,
+    .init = init,
+    .step_begin = step_begin,
+    .bucket_ready = bucket_ready,
+    .backward_done = backward_done,
+    .op_done = op_done,
+    .quiesce = quiesce,
+    .export_state = export_state,
+    .import_state = import_state,
+};
