@@ -19,6 +19,16 @@ static const char *last_part(const char *path)
     return strrchr(path, '/') + 1;
 }
 
+static bool is_noted(const char *note)
+{
+    for (uint32_t i = 0; i < scenario.note_count; i++) {
+        if (strcmp(scenario.notes[i], note) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Four images of 1 x 2 pixels and their labels, as IDX files beside the scenario. */
 typedef struct idx_files {
     char images[TEST_PATH_BYTES], labels[TEST_PATH_BYTES];
@@ -127,14 +137,8 @@ Test(scenario_data, a_step_larger_than_the_data_is_told_and_a_batch_larger_is_re
     options.overrides = words;
     options.override_count = 1;
     cr_assert_eq(read_text(learning(8, "")), GS_OK, "%s", err.text);
-    bool is_told = false;
-    for (uint32_t i = 0; i < scenario.note_count; i++) {
-        is_told = is_told ||
-                  strcmp(scenario.notes[i],
-                         "workload.batch_per_rank: a step of 8 ranks takes 1600 samples, more than "
-                         "the 1437 there are to train with: some count more than once") == 0;
-    }
-    cr_expect(is_told);
+    cr_expect(is_noted("workload.batch_per_rank: a step of 8 ranks takes 1600 samples, more than "
+                       "the 1437 there are to train with: some count more than once"));
     words[0] = "workload.batch_per_rank=1438";
     cr_expect_eq(read_text(learning(1, "")), GS_EINVAL);
     cr_expect(strstr(err.text, ": workload.data: batch_per_rank 1438 is larger than the 1437 "
@@ -160,4 +164,17 @@ Test(scenario_data, a_model_that_cannot_take_the_data_is_refused_before_the_run)
     expect_refused(GS_EINVAL, learning(1, "\"name\": \"text\""),
                    "workload.model: softmax takes samples of numbers, and the data is text; choose "
                    "model gpt or other data");
+}
+
+Test(scenario_data, keys_of_other_shards_are_noted_as_said_in_vain)
+{
+    cr_assert_eq(READ_DEMO("workload.data.alpha=0.1", "workload.data.size_ratio=2",
+                           "workload.data.late=[3]"),
+                 GS_OK, "%s", err.text);
+    cr_expect(is_noted("workload.data: alpha has no effect: shards is not dirichlet"));
+    cr_expect(is_noted("workload.data: size_ratio has no effect: shards is not unequal"));
+    cr_expect(is_noted("workload.data: late has no effect: late_epoch is 0, all samples come from "
+                       "the start"));
+    cr_assert_eq(READ_DEMO("workload.data.alpha=0.1", "workload.data.shards=dirichlet"), GS_OK);
+    cr_expect(!is_noted("workload.data: alpha has no effect: shards is not dirichlet"));
 }

@@ -368,6 +368,26 @@ static gs_status check_strategies(gs_scenario_reader *reader, gs_error *err)
     return GS_OK;
 }
 
+/* --- data ----------------------------------------------------------------------------------- */
+
+static void check_shards(gs_scenario_reader *reader)
+{
+    static const char *const alpha[] = {"alpha", "shard_seed", NULL};
+    static const char *const ratio[] = {"size_ratio", NULL};
+    static const char *const late[] = {"late", NULL};
+    const gs_shard_config *shards = &reader->out->workload.task.data.shards;
+    effect of = {"workload.data", &gs_shard_config_table, shards, ANYWHERE};
+    if (shards->kind != GS_SHARDS_DIRICHLET) {
+        note_unused(reader, &of, alpha, "shards is not dirichlet");
+    }
+    if (shards->kind != GS_SHARDS_UNEQUAL) {
+        note_unused(reader, &of, ratio, "shards is not unequal");
+    }
+    if (shards->late_epoch == 0) {
+        note_unused(reader, &of, late, "late_epoch is 0, all samples come from the start");
+    }
+}
+
 /* --- the profile ---------------------------------------------------------------------------- */
 
 /* Ops that block a step keep the time of the network that they were recorded on. */
@@ -423,6 +443,7 @@ gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err)
     check_noise(reader);
     check_optimizer(reader);
     check_schedule(reader);
+    check_shards(reader);
     check_kept(reader);
     check_blocking(reader);
     check_batch(reader);
