@@ -73,9 +73,11 @@ Test(sim_local, with_a_period_of_one_plain_averaging_is_synchronous_sgd)
         {"streaming_diloco", "period=1,fragments=1,delay=0,alpha=0,momentum=0,rate=1"},
         {"dasgd", "period=1,delay=0"},
         {"adacomm", "period=1"},
+        {"hier_avg", "inside=1,between=1"},
     };
     for (int momentum = 0; momentum < 2; momentum++) {
         small_job_config config = learning(4, 30);
+        config.ranks_per_node = 2;
         small_job_init(&job, &config, NULL);
         job.scenario.workload.task.optimizer.momentum = momentum * 0.9;
         size_t count = train("allreduce", NULL, 0, first);
@@ -111,12 +113,16 @@ Test(sim_local, all_ranks_end_with_the_same_model)
         {"cocod", "period=4"},
         {"dasgd", "period=4,delay=3"},
         {"co2", "period=4"},
+        {"hier_avg", "inside=2,between=4"},
+        {"hier_avg", "inside=4,between=8,delay=1"},
+        {"hier_avg", "inside=4,between=20,delay=3"},
     };
-    small_job_config config = learning(3, 22);
+    small_job_config config = learning(6, 22);
+    config.ranks_per_node = 2;
     small_job_init(&job, &config, NULL);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         size_t count = train(runs[i][0], runs[i][1], 0, first);
-        train(runs[i][0], runs[i][1], 2, second);
+        train(runs[i][0], runs[i][1], 5, second);
         cr_expect_eq(memcmp(first, second, count * sizeof *first), 0, "%s", runs[i][0]);
     }
     small_job_fini(&job);

@@ -29,6 +29,7 @@ static const char *const shorter[][2] = {
     {"dasgd", "period=2,delay=1"},
     {"diloco", "period=3"},
     {"easgd", "period=2"},
+    {"hier_avg", "inside=2,between=2,delay=1"},
     {"local_sgd", "period=3"},
     {"post_local", "period=2,start=1"},
     {"slowmo", "period=3"},
