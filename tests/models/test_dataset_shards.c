@@ -50,7 +50,7 @@ static void deal_of(const gs_dataset *dataset, uint32_t ranks)
 
 static void deal(gs_shard_kind kind, uint32_t ranks)
 {
-    config.kind = kind;
+    config.kind = (int)kind;
     deal_of(&digits, ranks);
 }
 
