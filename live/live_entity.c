@@ -68,8 +68,9 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
                                       .number = config->number,
                                       .staleness = &entity->staleness};
     if (config->task != NULL && self.role == GS_WORKER) {
-        GS_TRY(gs_task_workspace_create(config->task, config->batch_per_rank, &entity->arena,
-                                        &entity->workspace, err));
+        GS_TRY(gs_task_workspace_create(config->task,
+                                        gs_samples_max(&shared->layout, config->batch_per_rank),
+                                        &entity->arena, &entity->workspace, err));
     }
     GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &entity->arena, err));
     if (memory.coding->codec != NULL) {

@@ -132,6 +132,11 @@ gs_status gs_task_workspace_create(const gs_task *task, int64_t batch_max, gs_ar
     return GS_OK;
 }
 
+bool gs_task_has_own_streams(const gs_task *task)
+{
+    return gs_shards_are_own(&task->shards);
+}
+
 int64_t gs_task_position(const gs_task *task, uint32_t rank, int64_t pass, int64_t batch)
 {
     return gs_shards_are_own(&task->shards) ? pass * batch

@@ -60,6 +60,9 @@ GS_MUST_USE gs_status gs_task_workspace_create(const gs_task *task, int64_t batc
  * samples a pass. With other batches: iid, the samples that all ranks took in the passes before and
  * lower ranks take in this one; of a stream of its own, the samples that this rank took. */
 int64_t gs_task_position(const gs_task *task, uint32_t rank, int64_t pass, int64_t batch);
+/* Each rank has a stream of its own: positions of different ranks have nothing to do with each
+ * other. */
+bool gs_task_has_own_streams(const gs_task *task);
 
 typedef struct gs_task_request {
     uint32_t rank;               /* whose stream; iid: all have one */

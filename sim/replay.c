@@ -36,8 +36,9 @@ static gs_status make_entities(gs_replay *replay, gs_error *err)
     const gs_recording_about *about = &replay->config.recording->about;
     const gs_task *task = replay->config.task;
     if (task != NULL) {
-        GS_TRY(gs_task_workspace_create(task, about->batch_per_rank, &replay->arena,
-                                        &replay->workspace, err));
+        GS_TRY(gs_task_workspace_create(task,
+                                        gs_samples_max(&replay->layout, about->batch_per_rank),
+                                        &replay->arena, &replay->workspace, err));
     }
     replay->entity_count = about->ranks + about->servers;
     replay->entities = GS_TAKE(&replay->arena, gs_replay_entity, replay->entity_count);

@@ -11,6 +11,10 @@
 
 enum { EVALUATIONS = 20, LOOKS_MAX = 1000 };
 
+/* Of one gradient: below some 100 us of work a hand-over to another thread costs more than it saves
+ * (tests/bench/bench_gradients.c). */
+enum { THREAD_FLOPS_MIN = 4000000 };
+
 void gs_sim_fail(gs_sim *sim, gs_status status, const gs_error *err)
 {
     if (!sim->ended) {
@@ -69,6 +73,21 @@ static gs_status make_noise(gs_sim *sim, gs_error *err)
     return GS_OK;
 }
 
+/* Threads that compute gradients: never more than gradients at one time, and one where they are
+ * small. */
+static uint32_t members_of(const gs_sim *sim)
+{
+    const gs_network *network = gs_task_network(sim->task);
+    int64_t flops = 0;
+    for (uint32_t i = 0; i < network->layer_count; i++) {
+        flops += 3 * network->layers[i].forward_flops; /* backward is twice forward */
+    }
+    flops *= sim->scenario->workload.batch_per_rank * sim->job.accumulation;
+    uint32_t members = sim->config.threads < sim->job.ranks ? sim->config.threads : sim->job.ranks;
+    bool is_worth_it = flops >= THREAD_FLOPS_MIN || sim->config.threads_always;
+    return members > 1 && is_worth_it ? members : 1;
+}
+
 static gs_status make_task(gs_sim *sim, gs_error *err)
 {
     const gs_workload *workload = &sim->scenario->workload;
@@ -81,16 +100,15 @@ static gs_status make_task(gs_sim *sim, gs_error *err)
                            .ranks = sim->job.ranks,
                            .seed = sim->config.seed};
     GS_TRY(gs_task_create(&workload->task, &setup, &sim->arena, &sim->task, err));
-    /* Never more members than gradients at one time. */
-    uint32_t members = sim->config.threads > 1 ? sim->config.threads : 1;
-    members = members < sim->job.ranks ? members : sim->job.ranks;
+    uint32_t members = members_of(sim);
     sim->workspaces = GS_TAKE(&sim->arena, gs_task_workspace *, members);
     if (sim->workspaces == NULL) {
         return no_memory(sim, err);
     }
+    int64_t samples_max = gs_samples_max(&sim->layout, workload->batch_per_rank);
     for (uint32_t i = 0; i < members; i++) {
-        GS_TRY(gs_task_workspace_create(sim->task, workload->batch_per_rank, &sim->arena,
-                                        &sim->workspaces[i], err));
+        GS_TRY(gs_task_workspace_create(sim->task, samples_max, &sim->arena, &sim->workspaces[i],
+                                        err));
     }
     return gs_team_create(members, &sim->arena, &sim->team, err);
 }

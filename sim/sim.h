@@ -23,10 +23,11 @@ typedef struct gs_sim_config {
     int64_t look_every;     /* steps between looks at the gradients, of which at most 1000 are made;
                                0: none */
     uint32_t threads;       /* that compute gradients, this one included; 0: 1. Changes no result */
-    bool shuffle_ties;  /* events of equal time in random order: exposes hidden order dependence */
-    gs_time_ns late_ns; /* completions come up to this much late, at random: exposes races */
-    bool swap_state;    /* move every strategy state before every hook */
-    bool share_always;  /* never treat a channel as private: for tests of the fast path */
+    bool shuffle_ties;   /* events of equal time in random order: exposes hidden order dependence */
+    gs_time_ns late_ns;  /* completions come up to this much late, at random: exposes races */
+    bool swap_state;     /* move every strategy state before every hook */
+    bool threads_always; /* also for gradients too small to gain by it: for tests */
+    bool share_always;   /* never treat a channel as private: for tests of the fast path */
 } gs_sim_config;
 
 typedef struct gs_sim_result {

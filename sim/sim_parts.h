@@ -49,6 +49,7 @@ typedef struct gs_sim_worker {
     gs_time_ns since_ns;     /* phase began */
     gs_time_ns optimizer_ns; /* of the step, as the profile has it */
     double compute_scale;    /* of its node */
+    double pass_scale;       /* of this step's samples */
     int64_t passes;          /* begun */
     uint64_t blocking;       /* blocking ops come to */
     bool has_gradient;       /* of this step */

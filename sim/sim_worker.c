@@ -214,6 +214,17 @@ void gs_sim_worker_drained(gs_sim *sim, uint32_t index)
 
 /* ---------------------------------------------------------------- a step */
 
+/* The time of a pass against one with the job's batch: a part of it does not depend on samples. */
+static double pass_scale(const gs_sim *sim, const gs_plan *plan)
+{
+    const gs_workload *workload = &sim->scenario->workload;
+    if (plan->samples == 0 && !plan->dummy) {
+        return 1.0;
+    }
+    return workload->fixed_share +
+           (1.0 - workload->fixed_share) * (double)plan->samples / (double)workload->batch_per_rank;
+}
+
 static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
 {
     gs_sim_worker *worker = &sim->workers[index];
@@ -229,6 +240,7 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     worker->micro_step = 0;
     worker->micro_steps = plan->micro_steps;
     worker->passes += plan->micro_steps;
+    worker->pass_scale = pass_scale(sim, plan);
     worker->has_gradient = false;
     worker->loss = (double)NAN;
     const gs_profile *profile = sim->scenario->workload.profile;
@@ -328,8 +340,9 @@ static void watch(gs_sim *sim, uint32_t index)
     gs_gradient_taken taken = {
         .rank = index,
         .step = worker->step - 1,
-        .first_pass = memory->passes - worker->micro_steps,
-        .micro_steps = worker->micro_steps,
+        .first_pass = memory->first_pass,
+        .first_sample = memory->first_sample,
+        .plan = &worker->gradient->plan,
         .weight = weight,
         .at = gs_entity_memory_vector(memory, worker->gradient->plan.at, &count),
         .gradient = gs_entity_memory_vector(memory, GS_GRAD, &count),
@@ -398,7 +411,7 @@ static void block(gs_sim *sim, uint32_t index, uint32_t which)
 static bool play(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
-    double factor = compute_factor(sim, index);
+    double factor = worker->pass_scale * compute_factor(sim, index);
     gs_time_ns duration = 0;
     worker->since_ns = now_ns(sim);
     while (!sim->ended) {

@@ -143,6 +143,18 @@ static void open_step(gs_driver *driver, gs_plan plan)
     driver->steps_begun++;
 }
 
+/* Of the samples of a pass. */
+static bool is_share(const gs_driver *driver, const gs_plan *plan)
+{
+    const gs_job *job = driver->config.job;
+    if (plan->samples == 0) {
+        return plan->samples_before == 0;
+    }
+    return !plan->dummy && plan->samples > 0 &&
+           plan->samples <= driver->config.layout->samples_max && plan->samples_before >= 0 &&
+           plan->samples_before <= job->batch * job->ranks - plan->samples;
+}
+
 static bool check_plan(gs_driver *driver, const gs_plan *plan)
 {
     if (plan->at >= gs_driver_vector_count(driver) || plan->at == GS_GRAD) {
@@ -150,6 +162,14 @@ static bool check_plan(gs_driver *driver, const gs_plan *plan)
                         "step_begin: the gradient cannot be taken at vector %u", plan->at);
     } else if (plan->micro_steps < 1) {
         gs_driver_broke(driver, GS_ECONTRACT, "step_begin: a step has at least one micro-step");
+    } else if (!is_share(driver, plan)) {
+        gs_driver_broke(driver, GS_ECONTRACT,
+                        "step_begin: %lld samples behind %lld%s: at most %lld of the %lld of all "
+                        "workers",
+                        (long long)plan->samples, (long long)plan->samples_before,
+                        plan->dummy ? " of a dummy" : "",
+                        (long long)driver->config.layout->samples_max,
+                        (long long)(driver->config.job->batch * driver->config.job->ranks));
     } else if (driver->lent_count[GS_GRAD] > 0) {
         gs_driver_broke(driver, GS_ECONTRACT, "step_begin: GRAD is still lent to a request");
     } else {

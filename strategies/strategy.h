@@ -55,6 +55,7 @@ typedef struct gs_job {
     uint32_t unit_count;   /* pieces of gradient that become ready as one, in parameter order */
     const int64_t
         *unit_elements;   /* [unit_count], sum = elements; owner: the host, for the whole run */
+    int64_t batch;        /* samples of one pass of a worker, as the workload asks; 0: not known */
     uint32_t node_ranks;  /* workers on each node; 0: not the same on all */
     int64_t accumulation; /* forward and backward passes per step that the workload asks for */
     int64_t budget_steps; /* of each rank, by the workload's budget; 0: unknown */
@@ -114,6 +115,7 @@ typedef struct gs_layout {
     bool ordered;        /* issues collectives in one order over all communicators, as NCCL wants */
     bool sends_coded;    /* some of its sends ask for GS_SEND_CODED */
     gs_bucket_rule buckets;
+    int64_t samples_max; /* of one pass, of a plan that names samples; 0: no plan does */
     gs_cut cut;
 } gs_layout;
 
@@ -122,6 +124,11 @@ typedef struct gs_plan {
     uint32_t at; /* the vector at which the gradient is taken; pinned until backward_done */
     uint32_t micro_steps; /* forward and backward passes: GRAD becomes their mean, and buckets
                              become ready in the last */
+    /* Samples of each pass where the strategy shares them out. All workers of a pass must: their
+     * sum stays ranks x batch, and a worker takes those behind the ones of lower ranks. */
+    int64_t samples;        /* 1..samples_max; 0: the job's batch */
+    int64_t samples_before; /* of lower ranks in the same pass; 0 where samples is 0 */
+    bool dummy; /* takes part without samples: GRAD becomes 0, so does its loss; samples is 0 */
 } gs_plan;
 
 /* What happened. By pointer, valid during the hook; members that a hook does not name are 0. */

@@ -345,11 +345,36 @@ gs_status gs_entity_memory_check(const gs_entity_memory *memory, uint32_t vector
                          self.role == GS_WORKER ? "worker" : "server", self.index);
 }
 
+/* Samples of each pass of a plan. */
+static int64_t samples_of(const gs_plan *plan, int64_t batch_per_rank)
+{
+    return plan->dummy || plan->samples > 0 ? plan->samples : batch_per_rank;
+}
+
+gs_sample_range gs_sample_range_of(const gs_task *task, int64_t batch_per_rank, uint32_t rank,
+                                   int64_t pass, int64_t before, const gs_plan *plan)
+{
+    int64_t count = samples_of(plan, batch_per_rank);
+    if (gs_task_has_own_streams(task)) {
+        return (gs_sample_range){before, count};
+    }
+    bool is_shared = plan->dummy || plan->samples > 0;
+    int64_t first = gs_task_position(task, is_shared ? 0 : rank, pass, batch_per_rank);
+    return (gs_sample_range){first + plan->samples_before, count};
+}
+
+int64_t gs_samples_max(const gs_layout *layout, int64_t batch_per_rank)
+{
+    return layout->samples_max > batch_per_rank ? layout->samples_max : batch_per_rank;
+}
+
 void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan)
 {
     const gs_task *task = memory->config.task;
     memory->first_pass = memory->passes;
     memory->passes += plan->micro_steps;
+    memory->first_sample = memory->samples;
+    memory->samples += plan->micro_steps * samples_of(plan, memory->config.batch_per_rank);
     gs_versions_copy(&memory->versions, GS_GRAD, plan->at);
     if (task != NULL) {
         memory->gradient_scale[GS_GRAD] = gs_optimizer_loss_scale(
@@ -384,13 +409,22 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace 
     GS_ASSERT(config->self.role == GS_WORKER && workspace != NULL && micro_steps > 0);
     size_t count = memory->vectors.count;
     float *gradient = memory->vectors.data + GS_GRAD * count;
+    if (plan->dummy) {
+        memset(gradient, 0, count * sizeof *gradient);
+        memory->gradient_max = 0.0;
+        *out_loss = 0.0;
+        return GS_OK;
+    }
     double sum = 0.0;
+    int64_t before = memory->first_sample;
     for (uint32_t micro = 0; micro < micro_steps; micro++) {
+        gs_sample_range samples =
+            gs_sample_range_of(config->task, config->batch_per_rank, config->self.index,
+                               first_pass + micro, before, plan);
         gs_task_request request = {
             .rank = config->self.index,
-            .first_sample = gs_task_position(config->task, config->self.index, first_pass + micro,
-                                             config->batch_per_rank),
-            .sample_count = config->batch_per_rank,
+            .first_sample = samples.first,
+            .sample_count = samples.count,
             .accumulate = micro > 0,
         };
         double loss;
@@ -400,6 +434,7 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace 
                               (long long)(first_pass + micro));
         }
         sum += loss;
+        before += samples.count;
     }
     finish_gradient(memory, gradient, micro_steps);
     memory->gradient_max = gs_largest_magnitude(gradient, count);

@@ -86,6 +86,8 @@ typedef struct gs_entity_memory {
     float *optimizer_state; /* [vector][gs_task_state_floats]; NULL: none */
     int64_t passes;         /* forward and backward passes begun: where the next samples are */
     int64_t first_pass;     /* of the gradient begun last */
+    int64_t samples;        /* of all passes begun */
+    int64_t first_sample;   /* of the gradient begun last, by that count */
     int64_t *updates;       /* [vector]: that the optimizer made to each, before that of its span */
     gs_update_span *spans;  /* [vectors]: of the next one */
     double *gradient_scale; /* [vector]: loss scale of the gradient that it holds */
@@ -129,16 +131,26 @@ GS_MUST_USE gs_status gs_entity_memory_check(const gs_entity_memory *memory, uin
                                              gs_error *err);
 /* Of what was applied last alone. */
 GS_MUST_USE gs_status gs_entity_memory_check_applied(const gs_entity_memory *memory, gs_error *err);
+/* Where the samples of a rank's pass (from 0) lie in the stream it takes them from, by its plan;
+ * before: samples that this rank took in the passes before. count 0: a dummy. */
+typedef struct gs_sample_range {
+    int64_t first, count;
+} gs_sample_range;
+
+gs_sample_range gs_sample_range_of(const gs_task *task, int64_t batch_per_rank, uint32_t rank,
+                                   int64_t pass, int64_t before, const gs_plan *plan);
+/* The most samples of one pass: what workspaces must hold. */
+int64_t gs_samples_max(const gs_layout *layout, int64_t batch_per_rank);
+
 /* A step of this worker begins: counts its passes, and fixes what its gradient is scaled by and
  * which weights it is of. */
 void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan);
-/* GRAD becomes the mean gradient, times the loss scale, at vector plan->at over the micro_steps x
- * batch_per_rank samples of the step that began last, *out_loss their mean loss (NAN in timing-only
- * runs). Pass p of rank r takes samples [(p ranks + r) b, + b) of the task's order, whatever other
- * ranks do. workspace: for batches of batch_per_rank; NULL in timing-only runs. May run on a thread
- * of its own while others read and write vectors that are neither of the two. Errors: GS_EDIVERGED,
- * naming the worker: the loss is not finite, or the gradient while no dynamic loss scale leaves it
- * out. */
+/* GRAD becomes the mean gradient, times the loss scale, at vector plan->at over the samples of the
+ * passes of the step that began last, *out_loss their mean loss (NAN in timing-only runs); both are
+ * 0 for a dummy. workspace: for batches of gs_samples_max; NULL in timing-only runs. May run on a
+ * thread of its own while others read and write vectors that are neither of the two. Errors:
+ * GS_EDIVERGED, naming the worker: the loss is not finite, or the gradient while no dynamic loss
+ * scale leaves it out. */
 GS_MUST_USE gs_status gs_entity_memory_gradient(gs_entity_memory *memory,
                                                 gs_task_workspace *workspace, const gs_plan *plan,
                                                 double *out_loss, gs_error *err);

@@ -1,6 +1,7 @@
 #include "traces/gradient_watch.h"
 
 #include "base/assert.h"
+#include "traces/entity_memory.h"
 #include "traces/gradient_look.h"
 #include "traces/gradient_noise.h"
 
@@ -10,8 +11,8 @@
 enum { SLOTS = 3 /* a step, the one before and the one after */ };
 
 typedef struct passes {
-    int64_t first;
-    uint32_t count;
+    int64_t first, samples; /* of the rank before it */
+    gs_plan plan;
 } passes;
 
 /* What is known of one step. */
@@ -177,16 +178,20 @@ static void add_model(const gs_gradient_watch *watch, slot *at, const gs_gradien
 
 /* Every sample of the step counts the same. */
 static void add_gradient(const gs_gradient_watch *watch, slot *at, const float *gradient,
-                         uint32_t micro_steps)
+                         const gs_plan *plan)
 {
     double square = 0.0;
-    at->gradients += micro_steps;
+    int64_t batch = watch->config.batch_per_rank;
+    double weight = plan->micro_steps *
+                    ((double)gs_sample_range_of(watch->config.task, batch, 0, 0, 0, plan).count /
+                     (double)batch);
+    at->gradients += weight;
     for (size_t i = 0; i < watch->count; i++) {
         double value = (double)gradient[i];
-        at->gradient[i] += micro_steps * value;
+        at->gradient[i] += weight * value;
         square += value * value;
     }
-    at->squares += micro_steps * square;
+    at->squares += weight * square;
     if (square > 0.0 && isfinite(square)) {
         double scale = 1.0 / sqrt(square);
         at->unit_count++;
@@ -203,14 +208,16 @@ static bool compute_again(gs_gradient_watch *watch, slot *at)
     begin_gradient(watch, at);
     for (uint32_t rank = 0; rank < config->ranks; rank++) {
         const passes *of = &at->passes[rank];
-        for (uint32_t micro = 0; micro < of->count; micro++) {
-            gs_task_request request = {
-                .rank = rank,
-                .first_sample =
-                    gs_task_position(config->task, rank, of->first + micro, config->batch_per_rank),
-                .sample_count = config->batch_per_rank,
-                .accumulate = micro > 0,
-            };
+        int64_t before = of->samples;
+        uint32_t count = of->plan.dummy ? 0 : of->plan.micro_steps;
+        for (uint32_t micro = 0; micro < count; micro++) {
+            gs_sample_range samples = gs_sample_range_of(config->task, config->batch_per_rank, rank,
+                                                         of->first + micro, before, &of->plan);
+            before += samples.count;
+            gs_task_request request = {.rank = rank,
+                                       .first_sample = samples.first,
+                                       .sample_count = samples.count,
+                                       .accumulate = micro > 0};
             double loss;
             gs_error err;
             if (gs_task_gradient(config->workspace, &request, watch->pinned, watch->scratch, &loss,
@@ -219,9 +226,9 @@ static bool compute_again(gs_gradient_watch *watch, slot *at)
             }
         }
         for (size_t i = 0; i < watch->count; i++) {
-            watch->scratch[i] /= (float)of->count;
+            watch->scratch[i] = count > 0 ? watch->scratch[i] / (float)count : 0.0F;
         }
-        add_gradient(watch, at, watch->scratch, of->count);
+        add_gradient(watch, at, watch->scratch, &of->plan);
     }
     return true;
 }
@@ -364,7 +371,7 @@ static gs_status complete(gs_gradient_watch *watch, slot *at, gs_time_ns at_ns)
 gs_status gs_gradient_watch_take(gs_gradient_watch *watch, const gs_gradient_taken *taken)
 {
     GS_ASSERT(taken->rank < watch->config.ranks);
-    GS_ASSERT(taken->micro_steps > 0);
+    GS_ASSERT(taken->plan->micro_steps > 0);
     slot *at = &watch->slots[taken->step % SLOTS];
     /* Where ranks run far apart, the first to come to a later step takes the place of one that
      * others have still to do. */
@@ -375,10 +382,10 @@ gs_status gs_gradient_watch_take(gs_gradient_watch *watch, const gs_gradient_tak
         begin(watch, at, taken);
         begin_gradient(watch, at);
     }
-    at->passes[taken->rank] = (passes){taken->first_pass, taken->micro_steps};
+    at->passes[taken->rank] = (passes){taken->first_pass, taken->first_sample, *taken->plan};
     add_model(watch, at, taken);
     if (needs_gradient(watch, taken->step)) {
-        add_gradient(watch, at, taken->gradient, taken->micro_steps);
+        add_gradient(watch, at, taken->gradient, taken->plan);
     }
     at->came++;
     return at->came == watch->config.ranks ? complete(watch, at, taken->at_ns) : GS_OK;

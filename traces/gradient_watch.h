@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "models/halves.h"
 #include "models/task.h"
+#include "strategies/strategy.h"
 #include "traces/record.h"
 #include "traces/series.h"
 
@@ -19,7 +20,7 @@ typedef struct gs_gradient_watch gs_gradient_watch;
 
 typedef struct gs_gradient_watch_config {
     const gs_task *task;
-    gs_task_workspace *workspace; /* for batches of batch_per_rank */
+    gs_task_workspace *workspace; /* for the batches of all plans */
     const gs_optimizer_config *optimizer;
     gs_number number; /* what the gradients that come are rounded to */
     uint32_t ranks;
@@ -38,11 +39,12 @@ GS_MUST_USE gs_status gs_gradient_watch_create(const gs_gradient_watch_config *c
 typedef struct gs_gradient_taken {
     uint32_t rank;
     int64_t step;
-    int64_t first_pass; /* of the rank, as gs_entity_memory_gradient counts them */
-    uint32_t micro_steps;
+    int64_t first_sample; /* samples that the rank took before */
+    int64_t first_pass;   /* of the rank, as gs_entity_memory_gradient counts them */
+    const gs_plan *plan;
     double weight;         /* with which the rank's model counts in a mean */
     const float *at;       /* [parameter count]: the weights */
-    const float *gradient; /* [parameter count]: mean over the micro-steps */
+    const float *gradient; /* [parameter count]: mean over the samples */
     gs_time_ns at_ns;
 } gs_gradient_taken;
 

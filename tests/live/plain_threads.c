@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { RANKS = 4, STEPS = 4, KINDS = 5, MODES = 2 * GS_DELAY_COUNT };
+enum { RANKS = 4, STEPS = 4, KINDS = 6, MODES = 2 * GS_DELAY_COUNT };
 
 static int failures;
 
@@ -80,8 +80,12 @@ static void break_a_rule(gs_world *world, void *state, const gs_event *event)
 
 int main(void)
 {
-    const gs_strategy *const strategies[KINDS] = {gs_strategy_find("allreduce"), &probe_asp,
-                                                  &probe_pair, &probe_push_sum, &probe_two_stage};
+    const gs_strategy *const strategies[KINDS] = {gs_strategy_find("allreduce"),
+                                                  gs_strategy_find("lb_bsp"),
+                                                  &probe_asp,
+                                                  &probe_pair,
+                                                  &probe_push_sum,
+                                                  &probe_two_stage};
     probe_job made;
     probe_job_init(&made, RANKS);
     for (int kind = 0; kind < KINDS; kind++) {

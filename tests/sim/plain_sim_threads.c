@@ -1,11 +1,12 @@
 /* Gradients on threads under ThreadSanitizer: each kind of strategy, so that nothing it may do
  * while a gradient is computed touches what the gradient reads or writes. Prints what failed. */
+#include "strategies/registry.h"
 #include "tests/small_job.h"
 #include "tests/strategies/probes.h"
 
 #include <stdio.h>
 
-enum { RANKS = 6, STEPS = 8, KINDS = 5, THREADS = 4 };
+enum { RANKS = 6, STEPS = 8, KINDS = 6, THREADS = 4 };
 
 static int failures;
 
@@ -30,7 +31,8 @@ static gs_sim_result run(const gs_strategy *strategy, uint32_t threads)
                                                           .strategy = &job.choice,
                                                           .seed = 3,
                                                           .record = record,
-                                                          .threads = threads});
+                                                          .threads = threads,
+                                                          .threads_always = true});
     gs_record_destroy(record);
     small_job_fini(&job);
     return result;
@@ -38,7 +40,11 @@ static gs_sim_result run(const gs_strategy *strategy, uint32_t threads)
 
 int main(void)
 {
-    const gs_strategy *const strategies[KINDS] = {NULL, &probe_asp, &probe_pair, &probe_push_sum,
+    const gs_strategy *const strategies[KINDS] = {NULL,
+                                                  gs_strategy_find("lb_bsp"),
+                                                  &probe_asp,
+                                                  &probe_pair,
+                                                  &probe_push_sum,
                                                   &probe_two_stage};
     for (int kind = 0; kind < KINDS; kind++) {
         gs_sim_result one = run(strategies[kind], 1);

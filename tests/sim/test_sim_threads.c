@@ -34,7 +34,8 @@ static gs_sim *run(uint32_t threads, bool late, gs_record *record)
                             .seed = 3,
                             .record = record,
                             .late_ns = late ? 100 * GS_NS_PER_US : 0,
-                            .threads = threads};
+                            .threads = threads,
+                            .threads_always = true};
     gs_error err;
     gs_sim *sim = gs_sim_create(&config, &err);
     cr_assert(sim != NULL, "%s", err.text);
@@ -111,8 +112,11 @@ Test(sim_threads, a_run_may_end_while_gradients_are_on_their_way)
 {
     learn(8, 50);
     gs_error err;
-    gs_sim *sim = gs_sim_create(
-        &(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice, .threads = 3}, &err);
+    gs_sim *sim = gs_sim_create(&(gs_sim_config){.scenario = &job.scenario,
+                                                 .strategy = &job.choice,
+                                                 .threads = 3,
+                                                 .threads_always = true},
+                                &err);
     cr_assert(sim != NULL, "%s", err.text);
     cr_assert(gs_sim_run(sim, 8)); /* every rank has begun its first step, none has a unit */
     gs_sim_interrupt(sim);

@@ -23,6 +23,7 @@ void probe_job_init_sized(probe_job *made, uint32_t ranks, const int64_t *unit_e
                          .unit_count = unit_count,
                          .unit_elements = unit_elements,
                          .accumulation = 1,
+                         .batch = PROBE_BATCH,
                          .seed = 7};
     for (uint32_t i = 0; i < unit_count; i++) {
         made->job.elements += unit_elements[i];

@@ -274,6 +274,30 @@ Test(driver_rules, the_gradient_is_not_taken_at_the_gradient)
     expect(PREFIX "step_begin: the gradient cannot be taken at vector 1");
 }
 
+Test(driver_rules, samples_of_a_plan_are_within_the_declared_bound)
+{
+    host.job.batch = 8; /* 16 of both workers in a pass */
+    host.layout.samples_max = 12;
+    run_plan((gs_plan){.go = true, .micro_steps = 1, .samples = 13});
+    expect(PREFIX "step_begin: 13 samples behind 0: at most 12 of the 16 of all workers");
+}
+
+Test(driver_rules, samples_of_a_plan_are_those_of_one_pass)
+{
+    host.job.batch = 8;
+    host.layout.samples_max = 12;
+    run_plan((gs_plan){.go = true, .micro_steps = 1, .samples = 7, .samples_before = 10});
+    expect(PREFIX "step_begin: 7 samples behind 10: at most 12 of the 16 of all workers");
+}
+
+Test(driver_rules, a_dummy_has_no_samples)
+{
+    host.job.batch = 8;
+    host.layout.samples_max = 12;
+    run_plan((gs_plan){.go = true, .micro_steps = 1, .samples = 1, .dummy = true});
+    expect(PREFIX "step_begin: 1 samples behind 0 of a dummy: at most 12 of the 16 of all workers");
+}
+
 Test(driver_rules, the_gradient_is_not_taken_at_a_vector_that_is_not_there)
 {
     run_plan((gs_plan){.go = true, .at = 4, .micro_steps = 1});

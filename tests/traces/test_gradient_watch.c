@@ -89,7 +89,7 @@ static void tell(uint32_t rank, int64_t step)
     gs_gradient_taken taken = {.rank = rank,
                                .step = step,
                                .first_pass = step,
-                               .micro_steps = 1,
+                               .plan = &(gs_plan){.micro_steps = 1},
                                .weight = 1.0,
                                .at = models[rank],
                                .gradient = gradients[rank],
@@ -259,7 +259,7 @@ Test(gradient_watch, models_count_with_the_weight_their_strategy_gives_them)
             compute(rank, 0);
             gs_gradient_taken taken = {.rank = rank,
                                        .step = step,
-                                       .micro_steps = 1,
+                                       .plan = &(gs_plan){.micro_steps = 1},
                                        .weight = rank == 0 ? 3.0 : 1.0,
                                        .at = models[rank],
                                        .gradient = gradients[rank]};

@@ -115,6 +115,7 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
         .element_bytes = scenario->workload.element_bytes,
         .unit_count = profile->unit_count,
         .unit_elements = elements,
+        .batch = scenario->workload.batch_per_rank,
         .node_ranks = equal_nodes(scenario),
         .accumulation = scenario->workload.accumulation,
         .budget_steps = scenario->workload.budget_steps,

@@ -78,6 +78,7 @@ typedef struct gs_workload {
     bool timed_by_flops;          /* and by the rates of devices: the layers carry no times */
     int64_t batch_per_rank;
     int64_t accumulation;          /* micro-steps per step */
+    double fixed_share;            /* of the time of a pass: what does not grow with its samples */
     int element_bytes;             /* dtype */
     const char *dtype;             /* "fp32" */
     bool checkpointing;            /* memory.checkpointing: full */

@@ -28,6 +28,7 @@ typedef struct gs_servers_config {
 typedef struct gs_workload_config {
     int64_t batch_per_rank;
     int64_t accumulation;
+    double fixed_share;
     int dtype;
     bool real_gradients;
     double flops_per_s;

@@ -24,6 +24,8 @@ static const gs_field workload_fields[] = {
      "samples a rank learns from in one pass; a recorded profile keeps its own times"},
     {"accumulation", GS_FIELD_INT, GS_FIELD_AT(gs_workload_config, accumulation), "1", 1, 65536, NULL,
      "passes per optimizer step"},
+    {"fixed_share", GS_FIELD_RATIO, GS_FIELD_AT(gs_workload_config, fixed_share), "0", 0, 1, NULL,
+     "share of a pass's time that stays where a strategy moves samples between ranks"},
     {"dtype", GS_FIELD_CHOICE, GS_FIELD_AT(gs_workload_config, dtype), "fp32", 0, 0, dtype_names,
      "gradients and what is sent; fp16, bf16: rounded to it where gradients are real"},
     {"real_gradients", GS_FIELD_BOOL, GS_FIELD_AT(gs_workload_config, real_gradients), "false", 0, 0, NULL,
@@ -107,6 +109,7 @@ gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err)
                                    &reader->workload, err));
     out->batch_per_rank = config->batch_per_rank;
     out->accumulation = config->accumulation;
+    out->fixed_share = config->fixed_share;
     out->element_bytes = dtype_bytes[config->dtype];
     out->dtype = dtype_names[config->dtype];
     out->flops_per_s = config->flops_per_s;
