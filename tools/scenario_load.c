@@ -122,8 +122,7 @@ char *gs_scenario_model_name(const gs_scenario *scenario)
     if (!workload->real_gradients) {
         return gs_text("%s", workload->profile->source);
     }
-    return gs_text("%s on %s", workload->task.model->name,
-                   workload->task.data.source->name);
+    return gs_text("%s on %s", workload->task.model->name, workload->task.data.source->name);
 }
 
 void gs_scenario_put_command(const gs_cli *cli, const gs_loaded *loaded, FILE *out)
