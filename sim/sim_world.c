@@ -295,10 +295,10 @@ static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice d
 {
     gs_sim *sim = host;
     gs_sim_entity *entity = entity_of(sim, self);
-    code_time(sim, self, gs_wire_work_bytes(entity->wire, op, stage));
     if (!gs_wire_code(entity->wire, op, data, stage)) {
         not_decoded(sim, self);
     }
+    code_time(sim, self, gs_wire_work_bytes(entity->wire, op, stage));
 }
 
 static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
