@@ -169,7 +169,7 @@ static void post_message(gs_live_entity *entity, const gs_message *message, gs_s
     gs_payload view;
     if (!message->coded) {
         view = gs_entity_memory_view(&entity->memory, data);
-    } else if (!gs_wire_encode(entity->wire, data, message->key, &view)) {
+    } else if (!gs_wire_encode(entity->wire, data, message, &view)) {
         not_decoded(entity);
         return;
     }
@@ -185,6 +185,15 @@ static void send(void *host, const gs_message *message, gs_slice data, uint32_t 
 static void send_copy(void *host, const gs_message *message, gs_slice data, uint32_t slot)
 {
     post_message(host, message, data, slot, true);
+}
+
+static void recode(void *host, gs_peer self, gs_slice into, gs_slice data, uint64_t key)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    if (!gs_wire_recode(entity->wire, into, data, key)) {
+        not_decoded(entity);
+    }
 }
 
 static void note(void *host, const gs_message *message)
@@ -294,6 +303,7 @@ const gs_host_calls gs_live_calls = {
     .flush = flush,
     .send = send,
     .send_copy = send_copy,
+    .recode = recode,
     .note = note,
     .take = take,
     .later = later,

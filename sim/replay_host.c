@@ -213,12 +213,21 @@ static void send(void *host, const gs_message *message, gs_slice data, uint32_t 
     gs_payload view;
     if (!message->coded) {
         view = gs_entity_memory_view(&entity->memory, data);
-    } else if (!gs_wire_encode(entity->wire, data, message->key, &view)) {
+    } else if (!gs_wire_encode(entity->wire, data, message, &view)) {
         not_decoded(entity);
         return;
     }
     ship(entity, GS_REPLAY_MESSAGES, message->to, &(gs_replay_parcel){.message = *message}, &view);
     request(host, slot, true);
+}
+
+static void recode(void *host, gs_peer self, gs_slice into, gs_slice data, uint64_t key)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    if (!gs_wire_recode(entity->wire, into, data, key)) {
+        not_decoded(entity);
+    }
 }
 
 static void note(void *host, const gs_message *message)
@@ -309,6 +318,7 @@ static const gs_host_calls calls = {
     .flush = flush,
     .send = send,
     .send_copy = send, /* every parcel has a copy of its own here */
+    .recode = recode,
     .note = note,
     .take = take,
     .later = later,

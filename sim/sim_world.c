@@ -362,9 +362,12 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     gs_payload view;
     if (!message->coded) {
         view = gs_entity_memory_view(&entity->memory, data);
-    } else if (gs_wire_encode(entity->wire, data, message->key, &view)) {
+    } else if (gs_wire_encode(entity->wire, data, message, &view)) {
         bytes = gs_wire_message_bytes(entity->wire, data, &view);
-        code_time(sim, message->from, gs_wire_message_work_bytes(entity->wire, data.length, false));
+        if (!message->same) { /* else the work was that of recode */
+            code_time(sim, message->from,
+                      gs_wire_message_work_bytes(entity->wire, data.length, false));
+        }
     } else {
         no_memory(sim);
         return;
@@ -386,6 +389,16 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
 static void send(void *host, const gs_message *message, gs_slice data, uint32_t slot)
 {
     send_message(host, message, data, slot);
+}
+
+static void recode(void *host, gs_peer self, gs_slice into, gs_slice data, uint64_t key)
+{
+    gs_sim *sim = host;
+    gs_sim_entity *entity = entity_of(sim, self);
+    code_time(sim, self, gs_wire_recode_work_bytes(entity->wire, data.length));
+    if (!gs_wire_recode(entity->wire, into, data, key)) {
+        not_decoded(sim, self);
+    }
 }
 
 static void note(void *host, const gs_message *message)
@@ -548,6 +561,7 @@ const gs_host_calls gs_sim_host_calls = {
     .flush = flush,
     .send = send,
     .send_copy = send,
+    .recode = recode,
     .note = note,
     .take = take,
     .later = later,

@@ -94,6 +94,7 @@ struct gs_world {
     uint32_t sends_outstanding;
     uint32_t copies_outstanding;
     gs_op ops_issued;
+    uint64_t code_key; /* of the last gs_code */
     uint64_t collectives_issued;
     int64_t *lent_high;   /* [vectors]: no lent slice of the vector ends above it */
     uint32_t *lent_count; /* [vectors] */

@@ -164,18 +164,52 @@ static gs_message message_to(const gs_driver *driver, gs_peer to, uint16_t tag, 
     return message;
 }
 
+static bool has_codec(const gs_driver *driver)
+{
+    return driver->config.coding != NULL && driver->config.coding->codec != NULL;
+}
+
+static bool may_code(gs_driver *driver, const char *service)
+{
+    if (!driver->config.layout->sends_coded) {
+        gs_driver_broke(driver, GS_ECONTRACT, "%s: the layout does not declare sends_coded",
+                        service);
+    }
+    return !driver->failed;
+}
+
+void gs_code(gs_world *world, gs_slice into, gs_slice data)
+{
+    if (!gs_driver_enter(world, "code") || !may_code(world, "code") ||
+        !gs_driver_may_use(world, "code", into, true) ||
+        !gs_driver_may_use(world, "code", data, false)) {
+        return;
+    }
+    if (into.length != data.length) {
+        gs_driver_broke(world, GS_ECONTRACT, "code: lengths %lld and %lld differ",
+                        (long long)into.length, (long long)data.length);
+        return;
+    }
+    const gs_host_calls *calls = world->config.calls;
+    if (!has_codec(world)) {
+        calls->vec(world->config.host, world->config.self, GS_VOP_copy, into, data, 0.0);
+        return;
+    }
+    world->code_key = ++world->ops_issued; /* like a request's, so that draws differ */
+    calls->recode(world->config.host, world->config.self, into, data, world->code_key);
+}
+
 gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const int64_t meta[4],
               int flags)
 {
     bool asks_coded = (flags & GS_SEND_CODED) != 0;
-    bool coded = asks_coded && world->config.coding != NULL && world->config.coding->codec != NULL;
+    bool coded = asks_coded && has_codec(world);
     bool copy = (flags & GS_SEND_COPY) != 0;
     if (!gs_driver_enter(world, "send") || !check_peer(world, "send", to, false) ||
         !gs_driver_may_use(world, "send", data, false)) {
         return 0;
     }
-    if (asks_coded && !world->config.layout->sends_coded) {
-        gs_driver_broke(world, GS_ECONTRACT, "send: the layout does not declare sends_coded");
+    if (asks_coded && !may_code(world, "send")) {
         return 0;
     }
     uint32_t copies_max = world->config.layout->copies_max[world->config.self.role];
@@ -192,7 +226,8 @@ gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const in
     world->requests[slot].tag = tag;
     gs_message message = message_to(world, to, tag, data.length, meta);
     message.coded = coded;
-    message.key = world->requests[slot].id;
+    message.same = coded && (flags & GS_SEND_SAME) != 0;
+    message.key = message.same ? world->code_key : world->requests[slot].id;
     if (copy || coded) {
         world->config.calls->send_copy(world->config.host, &message, data, slot);
     } else {

@@ -19,6 +19,7 @@ typedef struct gs_message {
     int64_t meta[4];
     int64_t length; /* elements */
     bool coded;     /* by the codec */
+    bool same;      /* coded: as by the last `recode`, whose key it has; without a residual */
     uint64_t key;   /* coded: number of the sender's request, for what the codec draws */
     void *data;     /* the host's handle of the payload; NULL for notes */
 } gs_message;
@@ -83,6 +84,9 @@ typedef struct gs_host_calls {
     /* Takes a private copy in stream order and sends that; gs_driver_sent(slot) when it has left.
      */
     void (*send_copy)(void *host, const gs_message *message, gs_slice data, uint32_t slot);
+    /* Codes a slice as a message of that key would be, without a residual, and puts what its
+     * receiver would have into the other slice. */
+    void (*recode)(void *host, gs_peer self, gs_slice into, gs_slice data, uint64_t key);
     void (*note)(void *host, const gs_message *message);
     /* Moves a delivered message's payload into the slice, and frees it. */
     void (*take)(void *host, gs_peer self, gs_slice into, const gs_message *message);

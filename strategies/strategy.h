@@ -114,6 +114,7 @@ typedef struct gs_layout {
                             all of it (clipping, lars, a dynamic loss scale) */
     bool ordered;        /* issues collectives in one order over all communicators, as NCCL wants */
     bool sends_coded;    /* some of its sends ask for GS_SEND_CODED */
+    bool no_residual;    /* its coded sends have no use for a memory of the codec's */
     gs_bucket_rule buckets;
     int64_t samples_max; /* of one pass, of a plan that names samples; 0: no plan does */
     gs_cut cut;

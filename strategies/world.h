@@ -16,7 +16,7 @@ typedef enum gs_vop {
     GS_VOP_COUNT
 } gs_vop;
 
-enum { GS_SEND_LENT = 0, GS_SEND_COPY = 1, GS_SEND_CODED = 2 };
+enum { GS_SEND_LENT = 0, GS_SEND_COPY = 1, GS_SEND_CODED = 2, GS_SEND_SAME = 4 };
 
 /* Who am I, and what is the job. */
 gs_peer gs_self(const gs_world *world);
@@ -48,9 +48,14 @@ void gs_drop(gs_world *world, gs_slice gradient);
  * copy in stream order, the slice is free at once; op_done comes all the same, so that who sends
  * can keep to the at most copies_max that may be outstanding. GS_SEND_CODED: by the codec where one
  * is chosen, which makes a copy that counts among the requests only; what could not be said stays
- * in the entity's residual at the same elements. */
+ * in the entity's residual at the same elements. GS_SEND_SAME, with GS_SEND_CODED: `data` as the
+ * last gs_code coded it, without a residual, so that several peers get one payload. */
 gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const int64_t meta[4],
               int flags);
+/* `into` becomes what peers will have of `data` that is sent to them with GS_SEND_SAME: by the
+ * codec, or where none is chosen `data` itself. On the entity's stream; no completion event.
+ * `data` must stay as it is until it is sent. */
+void gs_code(gs_world *world, gs_slice into, gs_slice data);
 /* Into a slice, from one peer or GS_ANY of a role; ends in the message hook with this cookie. First
  * in first out per (source, tag); from GS_ANY in order of arrival. */
 gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64_t cookie);

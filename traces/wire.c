@@ -394,7 +394,7 @@ bool gs_wire_put(gs_wire *wire, const gs_op_signature *op, gs_slice part, const 
 
 /* ---------------------------------------------------------------- messages */
 
-bool gs_wire_encode(gs_wire *wire, gs_slice data, uint64_t key, gs_payload *out)
+bool gs_wire_encode(gs_wire *wire, gs_slice data, const gs_message *message, gs_payload *out)
 {
     int64_t version =
         gs_versions_oldest(&wire->memory->versions, data.vector, data.offset, data.length);
@@ -402,8 +402,9 @@ bool gs_wire_encode(gs_wire *wire, gs_slice data, uint64_t key, gs_payload *out)
     if (wire->memory->vectors.data == NULL) {
         return true;
     }
-    gs_pack_rule rule = message_rule(wire, count_of(wire, data), key);
-    if (!gs_wire_pack(wire, data, wire->residual, &rule, &wire->message)) {
+    gs_pack_rule rule = message_rule(wire, count_of(wire, data), message->key);
+    uint32_t residual = message->same ? 0 : wire->residual;
+    if (!gs_wire_pack(wire, data, residual, &rule, &wire->message)) {
         return false;
     }
     *out = view_of(&wire->message, 0, wire->message.bytes, version);
@@ -421,6 +422,19 @@ bool gs_wire_decode(gs_wire *wire, gs_slice into, uint64_t key, const gs_payload
     size_t count;
     float *out = gs_wire_floats(wire, into, into.vector, &count);
     return wire->packer->decode(&rule, GS_UNPACK_PUT, payload->coded, payload->bytes, out);
+}
+
+bool gs_wire_recode(gs_wire *wire, gs_slice into, gs_slice data, uint64_t key)
+{
+    gs_payload payload;
+    return gs_wire_encode(wire, data, &(gs_message){.key = key, .same = true}, &payload) &&
+           gs_wire_decode(wire, into, key, &payload);
+}
+
+double gs_wire_recode_work_bytes(const gs_wire *wire, int64_t elements)
+{
+    const gs_codec *codec = wire->coding->codec;
+    return (double)elements * (codec->encode_bytes + codec->decode_bytes);
 }
 
 int64_t gs_wire_message_bytes(const gs_wire *wire, gs_slice data, const gs_payload *payload)

@@ -36,10 +36,15 @@ GS_MUST_USE bool gs_wire_put(gs_wire *wire, const gs_op_signature *op, gs_slice 
                              const gs_payload *payload, bool add);
 
 /* Messages: the payload of a slice, in the wire's own memory until the next call; and from a
- * payload into a slice. key: of gs_message. false: no memory / not a payload of such a slice. */
-GS_MUST_USE bool gs_wire_encode(gs_wire *wire, gs_slice data, uint64_t key, gs_payload *out);
+ * payload into a slice. Of the message key and same count. false: no memory / not a payload of such
+ * a slice. */
+GS_MUST_USE bool gs_wire_encode(gs_wire *wire, gs_slice data, const gs_message *message,
+                                gs_payload *out);
 GS_MUST_USE bool gs_wire_decode(gs_wire *wire, gs_slice into, uint64_t key,
                                 const gs_payload *payload);
+/* gs_host_calls.recode; and its memory traffic, in bytes. false: no memory. */
+GS_MUST_USE bool gs_wire_recode(gs_wire *wire, gs_slice into, gs_slice data, uint64_t key);
+double gs_wire_recode_work_bytes(const gs_wire *wire, int64_t elements);
 /* Memory traffic of encoding or decoding one, in bytes. */
 double gs_wire_message_work_bytes(const gs_wire *wire, int64_t elements, bool decodes);
 /* Bytes of such a message as the job counts them. payload NULL: timing only. */

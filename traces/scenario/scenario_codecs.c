@@ -133,6 +133,13 @@ gs_status gs_scenario_check_codec(const gs_scenario_reader *reader,
                        "qsgd with it, or allreduce+%s",
                        codec->name, choice->strategy->name, codec->name);
     }
+    if (layout->no_residual && (choice->coding.config.feedback || codec->own_vectors > 0)) {
+        bool by_field = codec->own_vectors == 0;
+        return gs_fail(err, GS_EINVAL,
+                       "%s sends to several neighbours, and %s would keep what did not get through "
+                       "to one of them; use choco+%s:feedback=false, which knows what all have",
+                       choice->strategy->name, codec->name, by_field ? codec->name : "topk");
+    }
     if (strcmp(codec->name, "dgc") == 0 && workload->real_gradients &&
         workload->task.optimizer.momentum > 0.0) {
         return gs_fail(err, GS_EINVAL,
