@@ -4,16 +4,40 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 
 static pthread_once_t is_set_up = PTHREAD_ONCE_INIT;
 static char kernel_text[128];
 
+/* A library that is older than the processor takes its kernels for the oldest one of all, which are
+ * a quarter as fast. It looks again at what it is told, by two functions that every build for
+ * several processors has (docs/adr/0021). */
+void gotoblas_dynamic_quit(void) __attribute__((weak));
+void gotoblas_dynamic_init(void) __attribute__((weak));
+
+static void choose_kernels(void)
+{
+#if defined(__x86_64__)
+    bool is_oldest = strcmp(openblas_get_corename(), "Prescott") == 0;
+    bool is_told = getenv("OPENBLAS_CORETYPE") != NULL;
+    bool can_more = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (is_oldest && can_more && !is_told && gotoblas_dynamic_quit != NULL &&
+        gotoblas_dynamic_init != NULL && setenv("OPENBLAS_CORETYPE", "Haswell", 0) == 0) {
+        gotoblas_dynamic_quit();
+        gotoblas_dynamic_init();
+        (void)unsetenv("OPENBLAS_CORETYPE");
+    }
+#endif
+}
+
 /* More threads would split sums in other places, and callers bring their own threads. The text is
  * copied because the library writes it anew into one buffer at each call. */
 static void set_up(void)
 {
+    choose_kernels();
     openblas_set_num_threads(1);
     snprintf(kernel_text, sizeof kernel_text, "%s", openblas_get_config());
 }
