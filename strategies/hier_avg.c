@@ -155,9 +155,9 @@ static gs_slice whole(const gs_world *world, uint32_t vector)
     return (gs_slice){vector, 0, gs_world_job(world)->elements};
 }
 
-static uint64_t label(const state *self, uint32_t stage)
+static uint64_t label(int64_t steps, uint32_t stage)
 {
-    return (uint64_t)self->steps * STAGES + stage;
+    return (uint64_t)steps * STAGES + stage;
 }
 
 static void begin_inside(gs_world *world, state *self)
@@ -167,7 +167,7 @@ static void begin_inside(gs_world *world, state *self)
     gs_vec(world, GS_VOP_sub, delta, whole(world, ANCHOR), 0.0);
     gs_vec(world, GS_VOP_scale, delta, delta, 1.0 / gs_members(world, INSIDE));
     self->inside = self->steps;
-    (void)gs_all_reduce(world, INSIDE, delta, label(self, INSIDE));
+    (void)gs_all_reduce(world, INSIDE, delta, label(self->steps, INSIDE));
 }
 
 static void begin_between(gs_world *world, state *self)
@@ -181,7 +181,7 @@ static void begin_between(gs_world *world, state *self)
     self->sent = self->steps;
     self->under_way = true;
     self->arrived = false;
-    (void)gs_all_reduce(world, ACROSS, part, label(self, ACROSS));
+    (void)gs_all_reduce(world, ACROSS, part, label(self->sent, ACROSS));
 }
 
 /* Late, x keeps the steps that it made since it left. */
@@ -289,7 +289,7 @@ static void op_done(gs_world *world, void *memory, const gs_event *event)
         }
         break;
     case ACROSS:
-        (void)gs_all_gather(world, GATHER, whole(world, DELTA), label(self, GATHER));
+        (void)gs_all_gather(world, GATHER, whole(world, DELTA), label(self->sent, GATHER));
         return;
     default:
         self->arrived = true;

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,5 +126,138 @@ Test(sim_local, all_ranks_end_with_the_same_model)
         train(runs[i][0], runs[i][1], 5, second);
         cr_expect_eq(memcmp(first, second, count * sizeof *first), 0, "%s", runs[i][0]);
     }
+    small_job_fini(&job);
+}
+
+/* ---------------------------------------------------------------- time */
+
+/* When means come changes no bit of them: they are used at the step that the rule says. */
+Test(sim_local, timing_changes_no_bit)
+{
+    static const char *const runs[][2] = {
+        {"local_sgd", "period=3"},
+        {"adacomm", "period=4,interval=4"},
+        {"easgd", "period=3"},
+        {"dasgd", "period=3,delay=1"},
+        {"co2", "period=3"},
+        {"streaming_diloco", "period=6,fragments=3,delay=1"},
+        {"hier_avg", "inside=3,between=6,delay=2"},
+    };
+    small_job_config config = learning(4, 14);
+    config.ranks_per_node = 2;
+    small_job_init(&job, &config, NULL);
+    job.scenario.noise.compute = (gs_noise_law){.law = GS_LAW_LOGNORMAL, .cv = 0.5};
+    int other_times = 0;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        small_job_use(&job, gs_strategy_find(runs[i][0]), runs[i][1]);
+        gs_sim_config still = {.scenario = &job.scenario, .strategy = &job.choice, .seed = 3};
+        gs_sim_config late = still;
+        late.shuffle_ties = true;
+        late.late_ns = 900 * GS_NS_PER_US;
+        gs_sim_result first_run = small_job_run(&still);
+        gs_sim_result second_run = small_job_run(&late);
+        cr_assert_eq(first_run.status, GS_OK, "%s", first_run.error.text);
+        cr_assert_eq(second_run.status, GS_OK, "%s", second_run.error.text);
+        cr_expect_eq(first_run.weights_hash, second_run.weights_hash, "%s", runs[i][0]);
+        other_times += first_run.facts.end_ns != second_run.facts.end_ns ? 1 : 0;
+    }
+    cr_expect_gt(other_times, 3);
+    small_job_fini(&job);
+}
+
+static gs_time_ns end_of(const char *name, const char *parameters)
+{
+    small_job_use(&job, gs_strategy_find(name), parameters);
+    gs_sim_result result =
+        small_job_run(&(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice});
+    cr_assert_eq(result.status, GS_OK, "%s: %s", name, result.error.text);
+    return result.facts.end_ns;
+}
+
+/* A step computes 300 + 4 x 200 = 1100 us. A ring of 4 ranks sends 6 parts of 256 KiB at 1.25 GB/s
+ * after 10 us each: 1318.3 us. 12 steps in periods of 4 are 13.2 ms; who waits pays for 3 averages,
+ * who is a period late for what ends the run: the last sum, and the mean of all, which easgd, whose
+ * model is the centre, does not take. Of 2 fragments sent every 2 steps, used 1 later, each exposes
+ * nothing of its 659.1 + 30 us; then comes the mean of all. */
+Test(sim_local, late_averages_cost_no_time_but_at_the_end)
+{
+    const double ring = 1318.3e3;
+    const double compute = 13200e3;
+    small_job_config config = learning(4, 12);
+    config.learns = false;
+    small_job_init(&job, &config, NULL);
+    cr_expect_float_eq((double)end_of("local_sgd", "period=4"), compute + 3 * ring, 10e3);
+    cr_expect_float_eq((double)end_of("diloco", "period=4"), compute + 3 * ring, 10e3);
+    cr_expect_float_eq((double)end_of("easgd", "period=4"), compute + ring, 10e3);
+    cr_expect_float_eq((double)end_of("cocod", "period=4"), compute + 2 * ring, 10e3);
+    cr_expect_float_eq((double)end_of("co2", "period=4"), compute + 2 * ring, 10e3);
+    cr_expect_float_eq((double)end_of("dasgd", "period=4,delay=2"), compute + 2 * ring, 10e3);
+    cr_expect_float_eq((double)end_of("dasgd", "period=4,delay=1"),
+                       compute + 2 * (ring - 1100e3) + 2 * ring, 10e3);
+    cr_expect_float_eq((double)end_of("streaming_diloco", "period=4,fragments=2,delay=1"),
+                       compute + (ring + 60e3) / 2 + ring, 10e3);
+    small_job_fini(&job);
+}
+
+/* Each rank asks for the same fragment of the same round, whatever the shape of the run: the
+ * simulator compares what they ask for, and ends the run where they differ. */
+Test(sim_local, a_thousand_streams_of_fragments_are_the_same_on_all_ranks)
+{
+    srand(11);
+    for (int i = 0; i < 1000; i++) {
+        small_job_config config = small_job_default();
+        int fragments = 1 + rand() % 6;
+        int between = 1 + rand() % 5;
+        int period = fragments * between;
+        char parameters[96];
+        snprintf(parameters, sizeof parameters, "period=%d,fragments=%d,delay=%d", period,
+                 fragments, rand() % between);
+        config.ranks = 1 + (uint32_t)rand() % 5;
+        config.units = 1;
+        config.unit_elements = fragments + rand() % 3000;
+        config.forward_ns = GS_NS_PER_US * (1 + rand() % 100);
+        config.skew_ns = GS_NS_PER_US * (rand() % 300);
+        config.steps = period + rand() % 12;
+        small_job_init(&job, &config, NULL);
+        job.scenario.noise.compute = (gs_noise_law){.law = GS_LAW_LOGNORMAL, .cv = 0.5};
+        small_job_use(&job, gs_strategy_find("streaming_diloco"), parameters);
+        gs_sim_result result = small_job_run(&(gs_sim_config){.scenario = &job.scenario,
+                                                              .strategy = &job.choice,
+                                                              .seed = (uint64_t)i,
+                                                              .shuffle_ties = true,
+                                                              .late_ns = rand() % 200000});
+        cr_assert_eq(result.status, GS_OK, "%s: %s", parameters, result.error.text);
+        cr_assert_eq(result.steps, config.steps);
+        small_job_fini(&job);
+    }
+}
+
+/* ---------------------------------------------------------------- what is sent */
+
+static int64_t bytes_of(const char *name, const char *parameters)
+{
+    gs_record *record = gs_record_create(job.scenario.ranks, false);
+    small_job_use(&job, gs_strategy_find(name), parameters);
+    gs_sim_result result = small_job_run(&(gs_sim_config){
+        .scenario = &job.scenario, .strategy = &job.choice, .seed = 3, .record = record});
+    cr_assert_eq(result.status, GS_OK, "%s: %s", name, result.error.text);
+    gs_record_destroy(record);
+    return result.facts.nic_bytes_sent;
+}
+
+/* Ranks with other classes have other losses and still agree. The loss falls, and the period with
+ * it; where there are no losses it stays. */
+Test(sim_local, adacomm_averages_more_often_as_the_loss_falls)
+{
+    small_job_config config = learning(5, 96);
+    small_job_init(&job, &config, NULL);
+    job.scenario.workload.task.data.shards.kind = GS_SHARDS_LABEL;
+    int64_t fixed = bytes_of("local_sgd", "period=16");
+    int64_t every = bytes_of("local_sgd", "period=1");
+    int64_t adapted = bytes_of("adacomm", "period=16,interval=16");
+    cr_expect(adapted > fixed && adapted < every, "%lld of %lld and %lld", (long long)adapted,
+              (long long)fixed, (long long)every);
+    job.scenario.workload.real_gradients = false;
+    cr_expect_eq(bytes_of("adacomm", "period=16,interval=16"), fixed);
     small_job_fini(&job);
 }
