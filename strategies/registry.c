@@ -1,6 +1,7 @@
 #include "strategies/registry.h"
 
 #include "base/assert.h"
+#include "strategies/codec.h"
 
 #include <string.h>
 
@@ -23,25 +24,100 @@ static const gs_collective *const collectives[] = {
 #undef GS_COLLECTIVE
 };
 
+enum { OWN_COUNT = sizeof strategies / sizeof *strategies, NAME_LENGTH_MAX = 40 };
+
+/* Those of plug-ins. */
+static const gs_strategy *added[GS_STRATEGIES_ADDED_MAX];
+static uint32_t added_count;
+
 uint32_t gs_strategy_count(void)
 {
-    return sizeof strategies / sizeof *strategies;
+    return OWN_COUNT + added_count;
 }
 
 const gs_strategy *gs_strategy_at(uint32_t index)
 {
     GS_ASSERT(index < gs_strategy_count());
-    return strategies[index];
+    return index < OWN_COUNT ? strategies[index] : added[index - OWN_COUNT];
 }
 
 const gs_strategy *gs_strategy_find(const char *name)
 {
     for (uint32_t i = 0; i < gs_strategy_count(); i++) {
-        if (strcmp(strategies[i]->name, name) == 0) {
-            return strategies[i];
+        if (strcmp(gs_strategy_at(i)->name, name) == 0) {
+            return gs_strategy_at(i);
         }
     }
     return NULL;
+}
+
+/* The first member that has to be there and is not; NULL: all are. */
+static const char *missing_member(const gs_strategy *strategy)
+{
+    const struct {
+        const char *name;
+        bool there;
+    } members[] = {
+        {"summary", strategy->summary != NULL},
+        {"source", strategy->source != NULL},
+        {"config", strategy->config != NULL},
+        {"layout", strategy->layout != NULL},
+        {"init", strategy->init != NULL},
+        {"step_begin", strategy->step_begin != NULL},
+        {"bucket_ready", strategy->bucket_ready != NULL},
+        {"backward_done", strategy->backward_done != NULL},
+        {"op_done", strategy->op_done != NULL},
+        {"quiesce", strategy->quiesce != NULL},
+        {"export_state", strategy->export_state != NULL},
+        {"import_state", strategy->import_state != NULL},
+    };
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        if (!members[i].there) {
+            return members[i].name;
+        }
+    }
+    return NULL;
+}
+
+static gs_status check_name(const char *name, gs_error *err)
+{
+    size_t length = name == NULL ? 0 : strlen(name);
+    if (length == 0 || length > NAME_LENGTH_MAX ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != length) {
+        return gs_fail(err, GS_EINVAL,
+                       "a strategy is named \"%.60s\"; names are 1 to %d of a-z, 0-9 and _",
+                       length == 0 ? "" : name, NAME_LENGTH_MAX);
+    }
+    if (gs_strategy_find(name) != NULL || gs_codec_find(name) != NULL ||
+        gs_collective_find(name) != NULL) {
+        return gs_fail(err, GS_EBUSY, "there is already a %s \"%s\"; give yours another name",
+                       gs_strategy_find(name) != NULL ? "strategy"
+                       : gs_codec_find(name) != NULL  ? "codec"
+                                                      : "collective",
+                       name);
+    }
+    return GS_OK;
+}
+
+gs_status gs_strategy_add(const gs_strategy *strategy, gs_error *err)
+{
+    if (strategy == NULL || strategy->struct_bytes != sizeof(gs_strategy)) {
+        return gs_fail(err, GS_EINVAL, "struct_bytes of a strategy is %zu, here it is %zu",
+                       strategy == NULL ? (size_t)0 : strategy->struct_bytes, sizeof(gs_strategy));
+    }
+    GS_TRY(check_name(strategy->name, err));
+    const char *missing = missing_member(strategy);
+    if (missing != NULL) {
+        return gs_fail(
+            err, GS_EINVAL,
+            "strategy \"%s\": %s is NULL; only wire_bytes, message and model_view may be",
+            strategy->name, missing);
+    }
+    if (added_count == GS_STRATEGIES_ADDED_MAX) {
+        return gs_fail(err, GS_ELIMIT, "over %d strategies of plug-ins", GS_STRATEGIES_ADDED_MAX);
+    }
+    added[added_count++] = strategy;
+    return GS_OK;
 }
 
 uint32_t gs_collective_count(void)

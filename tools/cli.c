@@ -83,11 +83,14 @@ static int take_flag(gs_cli *cli, gs_flag_id id, const char *value)
     const gs_flag *flag = gs_flag_at(id);
     cli->from[id] = GS_FROM_FLAG;
     if (flag->field == NULL) {
-        if (cli->strategy_count == GS_CLI_STRATEGIES_MAX) {
-            gs_complain("--%s: more than %d of them", flag->name, GS_CLI_STRATEGIES_MAX);
+        bool plugin = id == GS_FLAG_plugins;
+        size_t *count = plugin ? &cli->plugin_count : &cli->strategy_count;
+        size_t most = plugin ? GS_PLUGINS_MAX : GS_CLI_STRATEGIES_MAX;
+        if (*count == most) {
+            gs_complain("--%s: more than %zu of them", flag->name, most);
             return GS_EXIT_USAGE;
         }
-        cli->strategies[cli->strategy_count++] = value;
+        (plugin ? cli->plugins : cli->strategies)[(*count)++] = value;
         return GS_EXIT_OK;
     }
     char place[64];
@@ -231,6 +234,18 @@ static void settle(gs_cli *cli)
     gs_log_to(gs_message_log, NULL, level);
 }
 
+/* All strategies there will be, before the verb asks for the first of them. */
+static int load_plugins(gs_cli *cli)
+{
+    gs_error err = {0};
+    for (size_t i = 0; i < cli->plugin_count; i++) {
+        if (gs_plugin_load(cli->plugins[i], &cli->loaded[i], &err) != GS_OK) {
+            return gs_complain_error(&err);
+        }
+    }
+    return GS_EXIT_OK;
+}
+
 static int run_words(int argc, char **argv, word_list *words)
 {
     gs_cli cli = {0};
@@ -270,7 +285,11 @@ static int run_words(int argc, char **argv, word_list *words)
         return code;
     }
     settle(&cli);
-    return gs_verb_at(cli.verb)->run(&cli);
+    cli.loaded = gs_need(calloc(GS_PLUGINS_MAX, sizeof *cli.loaded));
+    code = load_plugins(&cli);
+    code = code == GS_EXIT_OK ? gs_verb_at(cli.verb)->run(&cli) : code;
+    free(cli.loaded);
+    return code;
 }
 
 int gs_cli_run(int argc, char **argv)

@@ -6,6 +6,7 @@
 #define GS_TOOLS_CLI_H
 
 #include "tools/flags.h"
+#include "tools/plugin.h"
 #include "tools/table.h"
 
 enum { GS_CLI_STRATEGIES_MAX = 256 };
@@ -31,6 +32,9 @@ struct gs_cli {
     gs_from from[GS_FLAG_COUNT];
     const char *strategies[GS_CLI_STRATEGIES_MAX];
     size_t strategy_count;
+    const char *plugins[GS_PLUGINS_MAX]; /* files as they were named */
+    size_t plugin_count;
+    gs_loaded_plugin *loaded; /* [plugin_count] */
     gs_verb_id verb;
     const char *const *words; /* after the verb */
     size_t word_count;

@@ -135,6 +135,10 @@ void gs_scenario_put_command(const gs_cli *cli, const gs_loaded *loaded, FILE *o
         fputc(' ', out);
         gs_shell_put(cli->words[i], out);
     }
+    for (size_t i = 0; i < cli->plugin_count; i++) {
+        fputs(" --plugin ", out);
+        gs_shell_put(cli->plugins[i], out);
+    }
     for (size_t i = 0; i < cli->strategy_count; i++) {
         fputs(" -s ", out);
         gs_shell_put(cli->strategies[i], out);

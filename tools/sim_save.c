@@ -7,10 +7,38 @@
 
 #include <stdlib.h>
 
+/* Files that the run was made from: the scenario's, and the plug-in that its strategy is from.
+ * Other plug-ins have no part in it. Owner: caller, free(). */
+static gs_stored_input *inputs_of(const gs_scenario *scenario, const gs_loaded_plugin *plugin,
+                                  uint32_t *out_count)
+{
+    gs_stored_input *inputs = gs_need(calloc((size_t)scenario->input_count + 1, sizeof *inputs));
+    uint32_t count = 0;
+    while (count < scenario->input_count) {
+        inputs[count] = scenario->inputs[count];
+        count++;
+    }
+    if (plugin != NULL) {
+        inputs[count++] = plugin->input;
+    }
+    *out_count = count;
+    return inputs;
+}
+
+static void free_inputs(gs_stored_run *run)
+{
+    free((void *)(uintptr_t)run->inputs); /* ours alone: inputs_of */
+    run->inputs = NULL;
+}
+
 static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
 {
     const gs_scenario *scenario = batch->scenario;
     const gs_strategy_choice *choice = &scenario->strategies[index / batch->seeds];
+    const gs_loaded_plugin *plugin =
+        gs_plugin_of(batch->cli->loaded, batch->cli->plugin_count, choice->strategy);
+    uint32_t input_count = 0;
+    const gs_stored_input *inputs = inputs_of(scenario, plugin, &input_count);
     const gs_outcome *outcome = &batch->outcomes[index];
     bool ended = outcome->status == GS_RUN_OK || outcome->status == GS_RUN_RECOVERED;
     return (gs_stored_run){
@@ -23,9 +51,9 @@ static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
                      .nodes = scenario->nodes,
                      .model = batch->model_name,
                      .gradient_bytes = gs_scenario_gradient_bytes(scenario)},
-        /* Strategies come with the program: their version is its own. */
+        /* Strategies that come with the program have its version. */
         .strategy = {.name = choice->strategy->name,
-                     .version = gs_version_number(),
+                     .version = plugin == NULL ? gs_version_number() : plugin->version,
                      .params_json = choice->params_json},
         .environment = batch->environment,
         .label = batch->cli->flags.label[0] == '\0' ? NULL : batch->cli->flags.label,
@@ -35,8 +63,8 @@ static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
         .result_hash = outcome->result.result_hash,
         .started_utc = outcome->started_utc,
         .wall_ns = outcome->wall_ns,
-        .inputs = scenario->inputs,
-        .input_count = scenario->input_count,
+        .inputs = inputs,
+        .input_count = input_count,
         .values = outcome->values,
         .target_censored = outcome->target_censored,
         .record = outcome->record,
@@ -62,6 +90,7 @@ static void store_next(gs_sim_batch *batch)
     if (batch->status == GS_OK && batch->outcomes[run].started) {
         gs_stored_run row = run_of(batch, run);
         batch->status = gs_store_write_run(batch->store, &row, &batch->run_ids[run], &batch->error);
+        free_inputs(&row);
     }
 }
 
@@ -101,6 +130,7 @@ gs_json *gs_sim_document(const gs_sim_batch *batch, const gs_sim_report *report,
         if (gs_result_json_add_run(document, &run, batch->run_ids[i], &err) != GS_OK) {
             gs_need(NULL);
         }
+        free_inputs(&run);
     }
     if (!gs_json_set(document, "strategies", gs_sim_report_json(report))) {
         gs_need(NULL);

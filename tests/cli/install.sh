@@ -14,3 +14,9 @@ for file in share/man/man1/gradsync.1 share/bash-completion/completions/gradsync
     share/zsh/site-functions/_gradsync share/fish/vendor_completions.d/gradsync.fish; do
     test -s "$work/moved/$file"
 done
+# A plug-in needs nothing but what is installed, and is loaded by what is installed.
+if command -v cc >/dev/null; then
+    cc -std=c17 -Wall -Wextra -Werror -shared -fPIC -I "$work/moved/include/gradsync" \
+        "$work"/moved/share/doc/gradsync/plugin/every.c -o "$work/every.so"
+    "$gradsync" list strategies --csv --plugin "$work/every.so" | grep -q '^every,'
+fi
