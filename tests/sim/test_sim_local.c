@@ -261,3 +261,45 @@ Test(sim_local, adacomm_averages_more_often_as_the_loss_falls)
     cr_expect_eq(bytes_of("adacomm", "period=16,interval=16"), fixed);
     small_job_fini(&job);
 }
+
+/* What is coded is the way from the anchor, which all share: they end with equal models, of which
+ * the rest of a fragment or period is coded too. */
+Test(sim_local, coded_averages_leave_all_ranks_equal)
+{
+    static const char *const runs[][3] = {
+        {"local_sgd", "period=3", "topk:ratio=0.05"},
+        {"diloco", "period=3", "int8"},
+        {"streaming_diloco", "period=6,fragments=3,delay=1", "qsgd"},
+        {"easgd", "period=3", "ef_sign:path=two_phase"},
+        {"cocod", "period=3", "powersgd:start_step=0"},
+        {"hier_avg", "inside=1,between=3", "int4"},
+    };
+    small_job_config config = learning(4, 10);
+    config.ranks_per_node = 2;
+    small_job_init(&job, &config, NULL);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        small_job_use(&job, gs_strategy_find(runs[i][0]), runs[i][1]);
+        gs_sim_result dense = small_job_run(
+            &(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice, .seed = 3});
+        small_job_code(&job, runs[i][2]);
+        gs_error err;
+        gs_sim *sim = gs_sim_create(
+            &(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice, .seed = 3}, &err);
+        cr_assert_not_null(sim, "%s", err.text);
+        while (gs_sim_run(sim, UINT64_MAX)) {
+        }
+        gs_sim_result result;
+        gs_sim_result_get(sim, &result);
+        cr_assert_eq(result.status, GS_OK, "%s: %s", runs[i][0], result.error.text);
+        size_t count;
+        const float *of_first = gs_sim_weights(sim, 0, &count);
+        for (uint32_t rank = 1; rank < 4; rank++) {
+            cr_expect_eq(
+                memcmp(of_first, gs_sim_weights(sim, rank, &count), count * sizeof *of_first), 0,
+                "%s %s: rank %u", runs[i][0], runs[i][2], rank);
+        }
+        cr_expect_lt(result.facts.nic_bytes_sent, dense.facts.nic_bytes_sent, "%s", runs[i][0]);
+        gs_sim_destroy(sim);
+    }
+    small_job_fini(&job);
+}
