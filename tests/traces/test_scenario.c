@@ -139,7 +139,6 @@ Test(scenario, each_section_without_an_engine_refuses_a_run_by_name)
         {"cluster.servers.at=node:gpu/1", "cluster.servers.at: not supported yet; remove it"},
         {"noise.bandwidth.kind=markov",
          "noise.bandwidth.kind: \"markov\" is not supported yet; give a trace"},
-        {"strategies.0.codec.name=fp16", "strategies[0].codec: not supported yet; remove it"},
         {"cluster.links.nic.bandwidth={\"sweep\":[\"1Gbit/s\",\"2Gbit/s\"]}",
          "cluster.links.nic.bandwidth: a sweep is not supported yet: use one value"},
     };

@@ -346,7 +346,9 @@ Test(scenario_errors, of_strategies_in_the_file)
         {GS_EINVAL, "strategies.1.bucket=25MiB",
          "strategies: \"allreduce\" stands twice (0 and 1); remove one"},
         {GS_EINVAL, "strategies.0.codec=fp16",
-         "strategies[0].codec" HERE "takes an object with a name"},
+         "strategies[0].codec" HERE "takes an object with a name, such as {\"name\": \"topk\"}"},
+        {GS_ENOTFOUND, "strategies.0.codec.name=topkk",
+         "strategies[0].codec.name" HERE "no codec \"topkk\"; did you mean \"topk\"?"},
     };
     EXPECT_ALL(cases);
 }
@@ -368,10 +370,10 @@ Test(scenario_errors, of_strategies_on_the_command_line)
     expect_strategy_refused(GS_ENOTFOUND, "allredcue",
                             "no strategy \"allredcue\"; did you mean \"allreduce\"?");
     expect_strategy_refused(GS_EINVAL, "allreduce:bucket",
-                            "\"bucket\" is not KEY=VALUE, such as bucket=10MiB");
-    expect_strategy_refused(GS_EINVAL, "allreduce:", "\"\" is not KEY=VALUE, such as bucket=10MiB");
+                            "\"bucket\" is not KEY=VALUE, such as bucket=25MiB");
+    expect_strategy_refused(GS_EINVAL, "allreduce:", "\"\" is not KEY=VALUE, such as bucket=25MiB");
     expect_strategy_refused(GS_EINVAL, "allreduce:bucket,overlap=true",
-                            "\"bucket\" is not KEY=VALUE, such as bucket=10MiB");
+                            "\"bucket\" is not KEY=VALUE, such as bucket=25MiB");
     expect_strategy_refused(GS_EINVAL, "allreduce:bucket=1",
                             "allreduce.bucket: \"1\" has no unit; write 1B or 1MiB");
     expect_strategy_refused(GS_EINVAL, "allreduce:bukcet=1MiB",
@@ -380,11 +382,17 @@ Test(scenario_errors, of_strategies_on_the_command_line)
     expect_strategy_refused(GS_ENOTFOUND, "ring",
                             "no strategy \"ring\": that is an algorithm; write "
                             "allreduce:algorithm=ring");
-    expect_strategy_refused(GS_ENOTFOUND, "local_sgd",
-                            "no strategy \"local_sgd\": it is planned and not in this version; "
-                            "see `gradsync list strategies`");
-    expect_strategy_refused(GS_EUNSUPPORTED, "allreduce+fp16:x=1",
-                            "codecs are not supported yet; remove \"+fp16:x=1\"");
+    expect_strategy_refused(GS_ENOTFOUND, "topk",
+                            "no strategy \"topk\": that is a codec; write allreduce+topk");
+    expect_strategy_refused(GS_ENOTFOUND, "allreduce+zip",
+                            "no codec \"zip\"; see `gradsync list codecs`");
+    expect_strategy_refused(GS_EINVAL, "allreduce+fp16:x=1",
+                            "fp16 takes no parameters; remove \":x=1\"");
+    expect_strategy_refused(GS_EINVAL, "allreduce+topk:ratio",
+                            "\"ratio\" is not KEY=VALUE, such as ratio=0.01");
+    expect_strategy_refused(GS_EINVAL, "allreduce+topk:ratio=2",
+                            "topk.ratio: 2 is out of range; allowed is a ratio such as 0.05 or "
+                            "\"5 %\", 1e-09..1");
 }
 
 Test(scenario_errors, strategies_of_the_command_line_replace_those_of_the_file)
