@@ -126,7 +126,7 @@ static void finish(gs_world *world, state *self)
     if (self->under_way) {
         use_mean(world, self, &rule);
     }
-    if (rule.merge == GS_LOCAL_ELASTIC) {
+    if (rule.centre) {
         gs_vec(world, GS_VOP_copy, whole(world, GS_PARAM), whole(world, GS_LOCAL_ANCHOR), 0.0);
     } else if (self->since > 0 || !gs_local_ends_equal(&rule)) {
         self->finishing = true;

@@ -86,7 +86,7 @@ void gs_local_arrive(gs_world *world, const gs_local_rule *rule, int64_t round)
         gs_vec(world, GS_VOP_sub, of.x, of.third, 0.0);
         break;
     case GS_LOCAL_ELASTIC:
-        gs_vec(world, GS_VOP_add, of.z, of.delta, 0.0);
+        outer_step(world, rule, &of);
         break;
     case GS_LOCAL_LATE:
         gs_vec(world, GS_VOP_scale, of.third, of.third, rule->momentum);

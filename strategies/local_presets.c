@@ -48,6 +48,10 @@ static const gs_field fields_streaming_diloco[] = {
 static const gs_field fields_easgd[] = {
     PERIOD("10"), REAL("alpha", alpha, "0", 0.0, 1.0,
                        "elastic pull between a rank and the centre; 0: 0.9 / ranks")};
+static const gs_field fields_overlap_local_sgd[] = {
+    PERIOD("2"),
+    REAL("alpha", alpha, "0.6", 0.0, 1.0, "how far a rank is pulled to the anchor when it sends"),
+    REAL("momentum", momentum, "0.7", 0.0, 1.0, "of the anchor")};
 static const gs_field fields_cocod[] = {PERIOD("8")};
 static const gs_field fields_dasgd[] = {
     PERIOD("8"), STEPS("delay", delay, "2", 0, "steps from sending to using the mean")};
@@ -116,6 +120,8 @@ PRESET(easgd, GS_LOCAL_EASGD, "ranks are pulled to a centre, and it to their mea
        "Zhang et al., Deep Learning with Elastic Averaging SGD, NeurIPS 2015 (arXiv 1412.6651), synchronous");
 PRESET(local_sgd, GS_LOCAL_SGD, "local steps, then the mean of all models",
        "Stich, Local SGD Converges Fast and Communicates Little, ICLR 2019 (arXiv 1805.09767)");
+PRESET(overlap_local_sgd, GS_LOCAL_OVERLAP, "local_sgd whose ranks are pulled to an anchor, which takes their mean a period late",
+       "Wang, Liang and Joshi, Overlap Local-SGD, ICASSP 2020 (arXiv 2002.09539)");
 PRESET(post_local, GS_LOCAL_POST, "averages every step at first, then as local_sgd",
        "Lin et al., Don't Use Large Mini-Batches, Use Local SGD, ICLR 2020 (arXiv 1808.07217)");
 PRESET(slowmo, GS_LOCAL_SLOWMO, "local_sgd with slow momentum on the average",

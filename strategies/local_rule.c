@@ -40,6 +40,14 @@ gs_local_rule gs_local_rule_of(gs_local_kind kind, const gs_local_config *config
         rule.delay = config->period;
         rule.pull = config->alpha > 0.0 ? config->alpha : 0.9 / ranks;
         rule.weight = rule.pull;
+        rule.centre = true;
+        break;
+    case GS_LOCAL_OVERLAP: /* the mean of what is left of x after the pull */
+        rule.merge = GS_LOCAL_ELASTIC;
+        rule.delay = config->period;
+        rule.pull = config->alpha;
+        rule.weight *= 1.0 - config->alpha;
+        rule.momentum = config->momentum;
         break;
     case GS_LOCAL_COCOD:
         rule.merge = GS_LOCAL_CORRECT;
@@ -177,7 +185,7 @@ int64_t gs_local_rounds(const gs_local_rule *rule, int64_t steps, bool *out_diff
     int64_t single = steps < rule->every_step ? steps : rule->every_step;
     int64_t rest = steps - single;
     bool at_end = rest % rule->period == 0 && gs_local_ends_equal(rule);
-    *out_differ = rule->merge != GS_LOCAL_ELASTIC && !at_end;
+    *out_differ = !rule->centre && !at_end;
     return single + rest / rule->period;
 }
 

@@ -18,6 +18,7 @@ typedef enum gs_local_kind {
     GS_LOCAL_DILOCO,
     GS_LOCAL_STREAMING_DILOCO,
     GS_LOCAL_EASGD,
+    GS_LOCAL_OVERLAP,
     GS_LOCAL_COCOD,
     GS_LOCAL_DASGD,
     GS_LOCAL_CO2
@@ -33,14 +34,14 @@ typedef struct gs_local_config {
     double rate;       /* of the outer optimizer */
     double momentum;   /* likewise */
     bool nesterov;     /* likewise */
-    double alpha;      /* easgd: the pull; streaming: share of the local model that stays */
-    double penalty;    /* co2: what is late is divided by it */
+    double alpha; /* easgd and overlap: the pull; streaming: share of the local model that stays */
+    double penalty; /* co2: what is late is divided by it */
 } gs_local_config;
 
 typedef enum gs_local_merge {
     GS_LOCAL_REPLACE, /* z by the outer optimizer; x = z, or between the two */
     GS_LOCAL_CORRECT, /* z += delta; x keeps the steps that it made since it was sent */
-    GS_LOCAL_ELASTIC, /* when sent x -= alpha (x - z); later z += alpha sum (x - z) */
+    GS_LOCAL_ELASTIC, /* when sent x -= pull (x - z); later z by the outer optimizer */
     GS_LOCAL_LATE     /* when sent z by the outer optimizer with the delta before; x = z */
 } gs_local_merge;
 
@@ -56,6 +57,7 @@ typedef struct gs_local_rule {
     double weight; /* of what a rank sends in the sum */
     double keep;   /* share of x that stays in REPLACE */
     double pull;
+    bool centre; /* the model is the anchor */
 } gs_local_rule;
 
 /* config has been checked by gs_local_check. */

@@ -111,6 +111,7 @@ Test(sim_local, all_ranks_end_with_the_same_model)
         {"diloco", "period=4"},
         {"streaming_diloco", "period=6,fragments=3,delay=1"},
         {"easgd", "period=4"},
+        {"overlap_local_sgd", "period=4"},
         {"cocod", "period=4"},
         {"dasgd", "period=4,delay=3"},
         {"co2", "period=4"},

@@ -138,6 +138,8 @@ Test(sim_local_rules, a_late_mean_keeps_the_steps_since)
  * diloco: m -0.5, z 1 + 0.7 (-0.5 - 0.45) = 0.335; delta -0.1675, m -0.6175, z 0.335 + 0.7
  *   (-0.1675 - 0.55575) = -0.171275;
  * easgd, alpha 1/4: x 0.5 + 0.125, z 1 - 0.25; x 0.3125, z 0.75 - (0.75 - 0.3125) / 2 = 0.53125;
+ * overlap_local_sgd, alpha 0.6, momentum 1/2, after three: x 0.5 + 0.3, z 1; x 0.4, z 1 - 0.4 / 2 =
+ *   0.8, x 0.4 + 0.24; x 0.32, m -0.1 - 0.16, z 0.54, x 0.32 + 0.6 0.22 = 0.452;
  * cocod: nothing to mix, 0.25. co2, beta 1/2, alpha 0.8, penalty 2, after three: what is a period
  *   late is -1/4, -1/4, ...: z 1; m -0.25, z 0.8; m -0.375, z 0.5.
  * streaming_diloco in two fragments of a period of 4, the bias being the second: the weight leaves
@@ -155,6 +157,7 @@ Test(sim_local_rules, outer_steps_are_those_of_their_sources)
         {"bmuf", "period=2,momentum=0.5,rate=0.8", 4, 0.06},
         {"diloco", "period=2", 4, -0.171275},
         {"easgd", "period=2,alpha=0.25", 4, 0.53125},
+        {"overlap_local_sgd", "period=2,momentum=0.5", 6, 0.452},
         {"cocod", "period=2", 4, 0.25},
         {"co2", "period=2,beta=0.5,alpha=0.8,penalty=2", 6, 0.5},
         {"streaming_diloco", "period=4,fragments=2,delay=1,momentum=0,rate=1", 4,
