@@ -685,3 +685,47 @@ Test(driver_rules, the_first_error_stays_and_nothing_happens_after_it)
     cr_expect(gs_driver_has_failed(host.driver));
     cr_expect_eq(host.vecs, 0);
 }
+
+HOOK(code_own)
+{
+    UNUSED;
+    gs_code(world, part(OWN, 0, 10), part(GS_GRAD, 0, 10));
+}
+
+HOOK(code_other_length)
+{
+    UNUSED;
+    gs_code(world, part(OWN, 0, 9), part(GS_GRAD, 0, 10));
+}
+
+HOOK(code_into_what_is_lent)
+{
+    UNUSED;
+    gs_send(world, other, TAG, part(OWN, 9, 1), NULL, 0);
+    code_own(world, state, event);
+}
+
+Test(driver_rules, code_is_declared_fits_and_writes)
+{
+    run_after_backward(code_own);
+    expect(PREFIX "code: the layout does not declare sends_coded");
+    teardown();
+    setup();
+    host.layout.sends_coded = true;
+    run_after_backward(code_other_length);
+    expect(PREFIX "code: lengths 9 and 10 differ");
+    teardown();
+    setup();
+    host.layout.sends_coded = true;
+    run_after_backward(code_into_what_is_lent);
+    expect(PREFIX "code: vector 2 [0, +10) is lent to request 1");
+}
+
+/* Peers have what was sent: a copy. */
+Test(driver_rules, code_without_a_codec_is_a_copy)
+{
+    host.layout.sends_coded = true;
+    run_after_backward(code_own);
+    expect_peace();
+    cr_expect_eq(host.vecs, 1);
+}
