@@ -7,10 +7,12 @@
 #include "tools/page.h"
 #include "tools/scenario_list.h"
 #include "tools/show.h"
+#include "tools/strategy_facts.h"
 #include "tools/verbs.h"
 #include "traces/importers/importer.h"
 #include "traces/record.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void add_columns(gs_page *page, const char *const *names)
@@ -31,11 +33,25 @@ static const char *const sourced[] = {"name", "summary", "source", NULL};
 
 static void list_strategies(gs_page *page)
 {
-    add_columns(page, sourced);
-    for (uint32_t i = 0; i < gs_strategy_count(); i++) {
-        const gs_strategy *strategy = gs_strategy_at(i);
-        add_row(page, strategy->name, strategy->summary, strategy->source);
+    uint32_t count = 0;
+    const gs_strategy **strategies = gs_sorted_strategies(&count);
+    gs_table_add_column(&page->table, (gs_table_column){"name", "name", false});
+    gs_table_add_column(&page->table, (gs_table_column){"through", "through", false});
+    gs_table_add_column(&page->table, (gs_table_column){"summary", "summary", false});
+    /* Too long for lines that are read; show NAME has it. */
+    gs_table_add_column(&page->table, (gs_table_column){NULL, "source", false});
+    for (uint32_t i = 0; i < count; i++) {
+        void *config = NULL;
+        gs_layout layout;
+        gs_error err;
+        bool has = gs_usual_layout(strategies[i], &config, &layout, &err) == GS_OK;
+        free(config);
+        gs_table_add(&page->table, strategies[i]->name, NULL);
+        gs_table_add(&page->table, has ? gs_through_names[gs_layout_through(&layout)] : "", NULL);
+        gs_table_add(&page->table, strategies[i]->summary, NULL);
+        gs_table_add(&page->table, strategies[i]->source, NULL);
     }
+    free(strategies);
 }
 
 static void list_collectives(gs_page *page)

@@ -139,6 +139,9 @@ static int show_run(gs_page *page, const gs_cli *cli, gs_arena *arena)
 static int fill(gs_page *page, const gs_cli *cli, gs_arena *arena)
 {
     const char *name = cli->words[0];
+    if (strcmp(name, "matrix") == 0) {
+        return gs_show_matrix(page);
+    }
     if (gs_strategy_find(name) != NULL) {
         return gs_show_strategy(page, cli, gs_strategy_find(name));
     }
@@ -182,7 +185,8 @@ static int check_words(const gs_cli *cli, gs_arena *arena)
                     "@last");
         return GS_EXIT_USAGE;
     }
-    if (cli->word_count > 1 && gs_collective_find(cli->words[0]) == NULL &&
+    bool costs = gs_strategy_find(cli->words[0]) != NULL && cli->flags.scenario[0] != '\0';
+    if (cli->word_count > 1 && !costs && gs_collective_find(cli->words[0]) == NULL &&
         !is_scenario(cli->words[0], arena)) {
         gs_complain("show %s: takes no more words, not %s", cli->words[0], cli->words[1]);
         return GS_EXIT_USAGE;

@@ -16,6 +16,8 @@ void gs_show_parameters(gs_page *page, const gs_field_table *table);
 void gs_show_more_parameters(gs_page *page, const gs_field_table *table);
 
 int gs_show_strategy(gs_page *page, const gs_cli *cli, const gs_strategy *strategy);
+/* Which strategy works with which codec and optimizer, and why not. */
+int gs_show_matrix(gs_page *page);
 /* Words after the name: ranks, bytes, bandwidth, latency. */
 int gs_show_collective(gs_page *page, const gs_cli *cli, const gs_collective *collective);
 /* Its parameters, and what a megabyte of gradient becomes by default. */

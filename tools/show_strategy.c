@@ -3,6 +3,7 @@
 #include "tools/message.h"
 #include "tools/scenario_load.h"
 #include "tools/show.h"
+#include "tools/strategy_facts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,44 +32,31 @@ void gs_show_more_parameters(gs_page *page, const gs_field_table *table)
     }
 }
 
-/* The scenario of --scenario with the strategy as it is named, or as -s has it. */
-static int add_bytes(gs_page *page, const gs_cli *cli, const gs_strategy *strategy)
+/* The scenario of --scenario, changed as the words after the name say, with the strategy as it is
+ * named, or as -s has it. */
+static int add_costs(gs_page *page, const gs_cli *cli, const gs_strategy *strategy)
 {
     gs_cli asked = *cli;
-    const char *words[1] = {cli->flags.scenario};
+    const char **words = gs_need(calloc(cli->word_count, sizeof *words));
+    memcpy(words, cli->words, cli->word_count * sizeof *words);
+    words[0] = cli->flags.scenario;
     asked.words = words;
-    asked.word_count = 1;
     if (cli->strategy_count == 0) {
         asked.strategies[0] = strategy->name;
         asked.strategy_count = 1;
     }
     gs_loaded loaded;
     gs_error err = {0};
-    gs_job job;
     int code = gs_scenario_load(&asked, &loaded);
     if (code == GS_EXIT_OK &&
-        gs_scenario_job(&loaded.scenario, &loaded.arena, &job, &err) != GS_OK) {
+        gs_strategy_costs(page, &loaded.scenario, &loaded.arena, &err) != GS_OK) {
         code = gs_complain_error(&err);
-    }
-    for (uint32_t i = 0; code == GS_EXIT_OK && i < loaded.scenario.strategy_count; i++) {
-        const gs_strategy_choice *choice = &loaded.scenario.strategies[i];
-        char bytes[GS_UNIT_TEXT_BYTES];
-        if (choice->strategy->wire_bytes == NULL) {
-            gs_page_note(page, "%s does not say how many bytes it sends.", choice->label);
-            continue;
-        }
-        int64_t sent = choice->strategy->wire_bytes(choice->config, &job, &choice->coding);
-        char *text = gs_text("%s sent by a rank and step of %s on %s (%u ranks)",
-                             gs_format_bytes(sent, bytes), choice->label, loaded.scenario.name,
-                             loaded.scenario.ranks);
-        gs_page_fact(page, "wire_bytes_per_rank_and_step", i == 0 ? "bytes" : "", text,
-                     gs_json_new_int(sent));
-        free(text);
     }
     if (code == GS_EXIT_OK) {
         gs_memory_facts(page, &loaded.scenario);
     }
     gs_scenario_unload(&loaded);
+    free(words);
     return code;
 }
 
@@ -77,8 +65,9 @@ int gs_show_strategy(gs_page *page, const gs_cli *cli, const gs_strategy *strate
     gs_page_fact(page, "name", "strategy", strategy->name, NULL);
     gs_page_fact(page, "summary", "", strategy->summary, NULL);
     gs_page_fact(page, "source", "source", strategy->source, NULL);
+    gs_strategy_facts(page, strategy);
     gs_show_parameters(page, strategy->config);
-    return cli->flags.scenario[0] == '\0' ? GS_EXIT_OK : add_bytes(page, cli, strategy);
+    return cli->flags.scenario[0] == '\0' ? GS_EXIT_OK : add_costs(page, cli, strategy);
 }
 
 int gs_show_scenario(gs_page *page, const gs_cli *cli)

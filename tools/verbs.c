@@ -45,9 +45,12 @@ static const char *const details[GS_VERB_COUNT] = {
         "or devices.\n" EXAMPLE "gradsync list strategies" EXAMPLE "gradsync list metrics --csv",
     [GS_VERB_show] =
         "NAME is anything that list prints, or a stored run: its id, its label, @last, @last~1. "
-        "With --scenario the bytes of a step are shown for a strategy. A collective takes ranks, "
-        "bytes, bandwidth and latency as KEY=VALUE.\n" EXAMPLE
-        "gradsync show allreduce --scenario demo-ethernet" EXAMPLE
+        "With --scenario a strategy also shows what a rank sends in a step, keeps and needs of "
+        "memory on that job, which KEY=VALUE words change and -s gives parameters and a codec. A "
+        "collective takes ranks, bytes, bandwidth and latency as KEY=VALUE. matrix is the table "
+        "of which strategy works with which codec and optimizer, and why not.\n" EXAMPLE
+        "gradsync show matrix" EXAMPLE
+        "gradsync show asp --scenario demo-ethernet cluster.servers.count=2 -s asp+topk" EXAMPLE
         "gradsync show ring ranks=8 bytes=4GB bandwidth=100Gbit/s" EXAMPLE "gradsync show @last",
     [GS_VERB_trace] =
         "probe says in one line what FILEs are. stat prints what they hold: ranks, steps, and "

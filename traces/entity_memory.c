@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "models/kernels.h"
+#include "traces/compose.h"
 #include "traces/divergence.h"
 
 #include <math.h>
@@ -71,28 +72,6 @@ void gs_payload_give(gs_payload_pool *pool, gs_payload *payload)
 
 /* ---------------------------------------------------------------- creation */
 
-static gs_status check_loss_scale(const gs_entity_memory_config *config, gs_error *err)
-{
-    if (config->task == NULL || config->layout->servers == 0 ||
-        gs_task_optimizer(config->task)->loss_scale > 0.0) {
-        return GS_OK;
-    }
-    return gs_fail(err, GS_EUNSUPPORTED,
-                   "workload.optimizer.loss_scale: dynamic does not work with servers: they would "
-                   "have to know with which scale each gradient was made; give a number");
-}
-
-static gs_status check_slices(const gs_entity_memory_config *config, gs_error *err)
-{
-    if (config->task == NULL || !config->layout->applies_slices ||
-        !gs_optimizer_needs_whole(gs_task_optimizer(config->task))) {
-        return GS_OK;
-    }
-    return gs_fail(err, GS_EUNSUPPORTED,
-                   "workload.optimizer: clip and lars look at the whole gradient, and each server "
-                   "has a share of it; give the strategy servers=1, or use sgd without clip");
-}
-
 gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory_config *config,
                                 gs_arena *arena, gs_error *err)
 {
@@ -102,8 +81,10 @@ gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory
     size_t count = task != NULL ? gs_task_parameter_count(task) : 0;
     size_t state_floats = task != NULL ? gs_task_state_floats(task) : 0;
     *memory = (gs_entity_memory){.config = *config};
-    GS_TRY(check_loss_scale(config, err));
-    GS_TRY(check_slices(config, err));
+    if (task != NULL &&
+        gs_compose_optimizer(config->layout, gs_task_optimizer(task), err) != GS_FIT_YES) {
+        return GS_EUNSUPPORTED;
+    }
     memory->updates = GS_TAKE(arena, int64_t, vectors);
     memory->spans = GS_TAKE(arena, gs_update_span, vectors);
     memory->gradient_scale = GS_TAKE(arena, double, vectors);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 typedef struct gs_stored_input {
-    const char *role; /* "profile", "curve", "trace", "data" */
+    const char *role; /* "profile", "curve", "trace", "data", "plugin" */
     const char *name;
     const char *format;
     int64_t bytes;

@@ -118,14 +118,11 @@ gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err);
 /* Sets "k=v,k=v"; text is cut up. */
 gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char *text,
                                 gs_error *err);
-/* The codec of a strategy: of the word behind its "+", which is cut up; of its object; back into
- * one; and whether it can be. */
+/* The codec of a strategy: of the word behind its "+", which is cut up; of its object; and back
+ * into one. */
 gs_status gs_scenario_parse_codec(char *text, gs_coding *out, gs_error *err);
 gs_status gs_scenario_read_codec(const gs_json_at *strategy, gs_coding *out, gs_error *err);
 bool gs_scenario_write_codec(const gs_coding *coding, gs_json *strategy);
-gs_status gs_scenario_check_codec(const gs_scenario_reader *reader,
-                                  const gs_strategy_choice *choice, const gs_job *job,
-                                  const gs_layout *layout, gs_error *err);
 gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err);
 /* The catalogue's word on the nodes' devices. */
 void gs_scenario_read_devices(gs_scenario_reader *reader, gs_node_group *groups, uint32_t count);

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/nearest.h"
 #include "strategies/registry.h"
+#include "traces/compose.h"
 
 enum {
     STRATEGIES_MAX = 256,
@@ -19,10 +20,6 @@ enum {
 };
 
 static const char *const other_keys[] = {"name", "codec", NULL};
-
-/* Strategies that people ask for by name and that are to come. */
-static const char *const planned[] = {"adpsgd", "asp",       "backup", "diloco", "easgd", "gossip",
-                                      "k_sync", "local_sgd", "ps",     "sgp",    "ssp",   NULL};
 
 /* --- one strategy --------------------------------------------------------------------------- */
 
@@ -43,14 +40,6 @@ static gs_status find_strategy(const char *name, const gs_strategy **out, gs_err
         return gs_fail(err, GS_ENOTFOUND,
                        "no strategy \"%s\": that is an algorithm; write allreduce:algorithm=%s",
                        name, name);
-    }
-    for (size_t i = 0; planned[i] != NULL; i++) {
-        if (strcmp(planned[i], name) == 0) {
-            return gs_fail(err, GS_ENOTFOUND,
-                           "no strategy \"%s\": it is planned and not in this version; see "
-                           "`gradsync list strategies`",
-                           name);
-        }
     }
     for (uint32_t i = 0; i < count; i++) {
         names[i] = gs_strategy_at(i)->name;
@@ -167,6 +156,10 @@ static gs_status make_choice(gs_scenario_reader *reader, const gs_strategy *stra
 gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char *text,
                                 gs_error *err)
 {
+    if (table->field_count == 0) {
+        return gs_fail(err, GS_EINVAL, "%s takes no parameters; remove \":%.60s\"", table->name,
+                       text);
+    }
     for (char *pair = text; pair != NULL;) {
         char *comma = strchr(pair, ',');
         char *equals = strchr(pair, '=');
@@ -174,8 +167,8 @@ gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char 
             *comma = '\0';
         }
         if (equals == NULL || (comma != NULL && equals > comma)) {
-            return gs_fail(err, GS_EINVAL, "\"%.60s\" is not KEY=VALUE, such as bucket=10MiB",
-                           pair);
+            return gs_fail(err, GS_EINVAL, "\"%.60s\" is not KEY=VALUE, such as %s=%s", pair,
+                           table->fields[0].name, table->fields[0].default_text);
         }
         *equals = '\0';
         GS_TRY(gs_config_set_text(table, config, pair, equals + 1, err));
@@ -301,24 +294,13 @@ static gs_status check_twice(gs_scenario_reader *reader, const gs_strategy_choic
     return GS_OK;
 }
 
-static gs_status check_loss_scale(gs_scenario_reader *reader, const gs_strategy_choice *choice,
-                                  const gs_layout *layout, gs_error *err)
-{
-    const gs_workload *workload = &reader->out->workload;
-    if (layout->servers == 0 || !workload->real_gradients ||
-        workload->task.optimizer.loss_scale > 0.0) {
-        return GS_OK;
-    }
-    return gs_scenario_fail(reader, GS_EUNSUPPORTED, "workload.optimizer.loss_scale", err,
-                            "dynamic does not work with the servers of strategy \"%s\": they do "
-                            "not know with which scale a gradient was made; give a number",
-                            choice->label);
-}
-
 /* Asks each strategy whether it can run this job. */
 static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *choices,
                                uint32_t count, gs_error *err)
 {
+    const gs_workload *workload = &reader->out->workload;
+    const gs_optimizer_config *optimizer =
+        workload->real_gradients ? &workload->task.optimizer : NULL;
     gs_job job;
     uint32_t servers = 0;
     GS_TRY(gs_scenario_job(reader->out, reader->arena, &job, err));
@@ -327,13 +309,17 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
         gs_error inner = {0};
         gs_status status = choices[i].strategy->layout(choices[i].config, &job, &layout, &inner);
         if (status == GS_OK) {
-            status = gs_scenario_check_codec(reader, &choices[i], &job, &layout, &inner);
+            gs_composition parts = {.strategy = choices[i].strategy,
+                                    .job = &job,
+                                    .layout = &layout,
+                                    .coding = &choices[i].coding,
+                                    .optimizer = optimizer};
+            status = gs_compose(&parts, &inner) == GS_FIT_YES ? GS_OK : inner.code;
         }
         if (status != GS_OK) {
             return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
                            choices[i].label, inner.text);
         }
-        GS_TRY(check_loss_scale(reader, &choices[i], &layout, err));
         choices[i].algorithm =
             layout.communicator_count == 0
                 ? ""

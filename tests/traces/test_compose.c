@@ -1,0 +1,116 @@
+/* The verdicts of what works with what, each on the smallest layout that brings it about. */
+#include <criterion/criterion.h>
+
+#include "strategies/registry.h"
+#include "traces/compose.h"
+
+#include <string.h>
+
+static const int64_t units[] = {600, 400};
+static const gs_job job = {.ranks = 4,
+                           .servers = 1,
+                           .elements = 1000,
+                           .element_bytes = 4,
+                           .unit_count = 2,
+                           .unit_elements = units,
+                           .accumulation = 1};
+
+static gs_error err;
+
+static gs_fit fit_of(const gs_layout *layout, const char *codec, const gs_optimizer_config *chosen)
+{
+    gs_strategy strategy = {.name = "mine"};
+    gs_coding coding = {.codec = codec == NULL ? NULL : gs_codec_find(codec)};
+    if (codec != NULL) {
+        gs_config_defaults(coding.codec->config, &coding.config);
+    }
+    err = (gs_error){0};
+    gs_composition parts = {.strategy = &strategy,
+                            .job = &job,
+                            .layout = layout,
+                            .coding = &coding,
+                            .optimizer = chosen};
+    return gs_compose(&parts, &err);
+}
+
+static const gs_layout plain = {.communicator_count = 1};
+static const gs_layout coded = {.communicator_count = 1, .communicators[0] = {.coded = true}};
+static const gs_layout sends = {.sends_coded = true};
+static const gs_layout neighbours = {.sends_coded = true, .no_residual = true};
+
+Test(compose, without_codec_and_optimizer_everything_fits)
+{
+    cr_expect_eq(fit_of(&plain, NULL, NULL), GS_FIT_YES);
+    cr_expect_eq(fit_of(&neighbours, NULL, NULL), GS_FIT_YES);
+    cr_expect_str_eq(err.text, "");
+}
+
+Test(compose, a_codec_needs_something_that_carries_it)
+{
+    cr_expect_eq(fit_of(&plain, "fp16", NULL), GS_FIT_NO_CODEC);
+    cr_expect_eq(err.code, GS_EINVAL);
+    cr_expect_str_eq(err.text, "mine carries no codec: what it sends must arrive as it is; remove "
+                               "+fp16, or use allreduce+fp16 (`gradsync show matrix` has all that "
+                               "work)");
+    cr_expect_eq(fit_of(&coded, "fp16", NULL), GS_FIT_YES);
+    cr_expect_eq(fit_of(&sends, "fp16", NULL), GS_FIT_YES);
+    cr_expect(gs_layout_is_coded(&sends) && !gs_layout_is_coded(&plain));
+}
+
+Test(compose, sums_need_all_ranks_and_residuals_one_peer)
+{
+    cr_expect_eq(fit_of(&coded, "powersgd", NULL), GS_FIT_YES);
+    cr_expect_eq(fit_of(&sends, "powersgd", NULL), GS_FIT_LOW_RANK);
+    cr_expect_eq(fit_of(&sends, "topk", NULL), GS_FIT_YES);
+    cr_expect_eq(fit_of(&neighbours, "topk", NULL), GS_FIT_RESIDUAL);
+    cr_expect_eq(fit_of(&neighbours, "dgc", NULL), GS_FIT_RESIDUAL, "its memory is no residual");
+    cr_expect_eq(fit_of(&neighbours, "fp16", NULL), GS_FIT_YES);
+}
+
+Test(compose, dgc_has_the_only_momentum)
+{
+    gs_optimizer_config sgd = {.kind = GS_SGD, .rate = 0.1, .momentum = 0.5, .loss_scale = 1.0};
+    cr_expect_eq(fit_of(&coded, "dgc", &sgd), GS_FIT_MOMENTUM);
+    cr_expect(strstr(err.text, "workload.optimizer.momentum is 0.5") != NULL, "%s", err.text);
+    cr_expect_eq(fit_of(&coded, "topk", &sgd), GS_FIT_YES);
+    sgd.momentum = 0.0;
+    cr_expect_eq(fit_of(&coded, "dgc", &sgd), GS_FIT_YES);
+    cr_expect_eq(fit_of(&coded, "dgc", NULL), GS_FIT_YES, "gradients have no numbers");
+}
+
+Test(compose, optimizers_that_look_at_the_whole_gradient_need_all_of_it)
+{
+    gs_optimizer_config clip = {.kind = GS_SGD, .rate = 0.1, .clip = 2.5, .loss_scale = 1.0};
+    gs_optimizer_config dynamic = {
+        .kind = GS_SGD, .rate = 0.1, .loss_scale = GS_LOSS_SCALE_DYNAMIC};
+    gs_layout shards = {.servers = 2, .applies_slices = true};
+    gs_layout server = {.servers = 1};
+    gs_layout parts = {.applies_slices = true};
+    cr_expect_eq(fit_of(&shards, NULL, &clip), GS_FIT_WHOLE);
+    cr_expect(strstr(err.text, "servers=1") != NULL, "%s", err.text);
+    cr_expect_eq(err.code, GS_EUNSUPPORTED);
+    cr_expect_eq(fit_of(&parts, NULL, &clip), GS_FIT_WHOLE);
+    cr_expect(strstr(err.text, "servers=1") == NULL, "%s", err.text);
+    cr_expect_eq(fit_of(&parts, NULL, &dynamic), GS_FIT_WHOLE);
+    cr_expect_eq(fit_of(&server, NULL, &clip), GS_FIT_YES);
+    cr_expect_eq(fit_of(&server, NULL, &dynamic), GS_FIT_LOSS_SCALE);
+    cr_expect_eq(fit_of(&plain, NULL, &dynamic), GS_FIT_YES);
+}
+
+Test(compose, messages_need_a_hook)
+{
+    gs_layout talks = {.point_to_point = true};
+    cr_expect_eq(fit_of(&talks, NULL, NULL), GS_FIT_NO_MESSAGES);
+    cr_expect_str_eq(err.text, "mine sends messages and has no hook for those that come");
+}
+
+Test(compose, every_verdict_has_a_word_and_a_sentence)
+{
+    for (int fit = 0; fit < GS_FIT_COUNT; fit++) {
+        cr_expect_gt(strlen(gs_fit_key((gs_fit)fit)), 0);
+        cr_expect_eq(strlen(gs_fit_reason((gs_fit)fit)) > 0, fit != GS_FIT_YES);
+        for (int other = 0; other < fit; other++) {
+            cr_expect_str_neq(gs_fit_key((gs_fit)fit), gs_fit_key((gs_fit)other));
+        }
+    }
+}

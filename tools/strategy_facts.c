@@ -1,0 +1,246 @@
+#include "tools/strategy_facts.h"
+
+#include "strategies/group.h"
+#include "strategies/registry.h"
+#include "tools/message.h"
+#include "traces/compose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNITS = 16, UNIT_ELEMENTS = 65536 };
+
+static const int64_t unit_elements[UNITS] = {
+    UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS,
+    UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS,
+    UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS, UNIT_ELEMENTS};
+
+const gs_job gs_usual_job = {.ranks = 8,
+                             .servers = 2,
+                             .elements = (int64_t)UNITS * UNIT_ELEMENTS,
+                             .element_bytes = 4,
+                             .unit_count = UNITS,
+                             .unit_elements = unit_elements,
+                             .batch = 32,
+                             .node_ranks = 4,
+                             .accumulation = 1,
+                             .seed = 1};
+
+const char *const gs_through_names[GS_THROUGH_COUNT] = {"collectives", "servers", "peers"};
+const char *const gs_cut_names[] = {[GS_CUT_COMMON] = "common", [GS_CUT_OWN] = "own"};
+
+gs_through gs_layout_through(const gs_layout *layout)
+{
+    return layout->servers > 0              ? GS_THROUGH_SERVERS
+           : layout->communicator_count > 0 ? GS_THROUGH_COLLECTIVES
+                                            : GS_THROUGH_PEERS;
+}
+
+gs_status gs_usual_layout(const gs_strategy *strategy, void **out_config, gs_layout *out,
+                          gs_error *err)
+{
+    *out_config = gs_need(calloc(1, strategy->config->struct_bytes + 1));
+    gs_config_defaults(strategy->config, *out_config);
+    *out = (gs_layout){0};
+    return strategy->layout(*out_config, &gs_usual_job, out, err);
+}
+
+const gs_strategy **gs_sorted_strategies(uint32_t *out_count)
+{
+    uint32_t count = 0;
+    const gs_strategy **sorted = gs_need(calloc(gs_strategy_count(), sizeof *sorted));
+    for (int through = 0; through < GS_THROUGH_COUNT; through++) {
+        for (uint32_t i = 0; i < gs_strategy_count(); i++) {
+            void *config = NULL;
+            gs_layout layout;
+            gs_error err;
+            /* One without a layout for this job stands with the last ones. */
+            bool has = gs_usual_layout(gs_strategy_at(i), &config, &layout, &err) == GS_OK;
+            gs_through own = has ? gs_layout_through(&layout) : GS_THROUGH_PEERS;
+            free(config);
+            if ((int)own == through) {
+                sorted[count++] = gs_strategy_at(i);
+            }
+        }
+    }
+    *out_count = count;
+    return sorted;
+}
+
+/* --- without a scenario ------------------------------------------------------------------------
+ */
+
+/* text, longer by what is appended; takes both. */
+static char *join(char *text, const char *between, char *more)
+{
+    char *longer = gs_text("%s%s%s", text, text[0] == '\0' ? "" : between, more);
+    free(text);
+    free(more);
+    return longer;
+}
+
+static void add_codecs(gs_page *page, const gs_strategy *strategy, const gs_layout *layout)
+{
+    gs_json *list = gs_need(gs_json_new_list());
+    char *names = gs_text("%s", "");
+    for (uint32_t i = 0; i < gs_codec_count(); i++) {
+        gs_coding coding = {.codec = gs_codec_at(i)};
+        gs_error err;
+        if (strcmp(coding.codec->name, "none") == 0) {
+            continue;
+        }
+        gs_config_defaults(coding.codec->config, &coding.config);
+        gs_composition parts = {
+            .strategy = strategy, .job = &gs_usual_job, .layout = layout, .coding = &coding};
+        if (gs_compose(&parts, &err) == GS_FIT_YES) {
+            names = join(names, " ", gs_text("%s", coding.codec->name));
+            gs_need(gs_json_add(list, gs_json_new_text(coding.codec->name)) ? names : NULL);
+        }
+    }
+    gs_page_fact(page, "codecs", "codecs",
+                 names[0] == '\0' ? "none: what it sends must arrive as it is" : names, list);
+    free(names);
+}
+
+void gs_strategy_facts(gs_page *page, const gs_strategy *strategy)
+{
+    static const char *const through[GS_THROUGH_COUNT] = {
+        [GS_THROUGH_COLLECTIVES] = "collectives of all ranks or of groups of them",
+        [GS_THROUGH_SERVERS] = "servers, which have the weights (cluster.servers.count)",
+        [GS_THROUGH_PEERS] = "messages from rank to rank"};
+    static const char *const cuts[] = {[GS_CUT_COMMON] = "at a step that all ranks share",
+                                       [GS_CUT_OWN] = "each rank at a step of its own"};
+    void *config = NULL;
+    gs_layout layout;
+    gs_error err = {0};
+    if (gs_usual_layout(strategy, &config, &layout, &err) == GS_OK) {
+        gs_through way = gs_layout_through(&layout);
+        gs_page_fact(page, "through", "through", through[way],
+                     gs_json_new_text(gs_through_names[way]));
+        gs_page_fact(page, "cut", "stops", cuts[layout.cut],
+                     gs_json_new_text(gs_cut_names[layout.cut]));
+        add_codecs(page, strategy, &layout);
+    } else {
+        gs_page_note(page, "With its defaults on 8 ranks: %s", err.text);
+    }
+    free(config);
+}
+
+/* --- of a scenario ------------------------------------------------------------------------------
+ */
+
+static void set(gs_json *object, const char *key, gs_json *value)
+{
+    static char something;
+    gs_need(gs_json_set(object, key, value) ? &something : NULL);
+}
+
+/* A line for people; programs have it in `costs`. Takes text. */
+static void add_line(gs_page *page, const char *label, char *text)
+{
+    gs_table_add(&page->facts, label, NULL);
+    gs_table_add(&page->facts, text, NULL);
+    free(text);
+}
+
+static char *keeps_text(const gs_layout *layout, const gs_coding *coding, const gs_job *job)
+{
+    char bytes[GS_UNIT_TEXT_BYTES];
+    uint32_t codec = gs_coding_vectors(coding);
+    uint32_t own = layout->own_vectors[GS_WORKER];
+    char *text = gs_text("a worker %s of state and %u vector%s of its own",
+                         gs_format_bytes((int64_t)layout->state_bytes[GS_WORKER], bytes),
+                         own + codec, own + codec == 1 ? "" : "s");
+    if (codec > 0) {
+        text = join(text, ", ", gs_text("%u of them of the codec", codec));
+    }
+    if (layout->servers > 0) {
+        text = join(text, "; ",
+                    gs_text("each of %u server%s %s and %u", layout->servers,
+                            layout->servers == 1 ? "" : "s",
+                            gs_format_bytes((int64_t)layout->state_bytes[GS_SERVER], bytes),
+                            layout->own_vectors[GS_SERVER]));
+    }
+    return join(
+        text, "; ",
+        gs_text("a vector is %s", gs_format_bytes(job->elements * job->element_bytes, bytes)));
+}
+
+static char *talks_text(const gs_layout *layout, const gs_job *job)
+{
+    char *text = gs_text("%s", "");
+    for (uint32_t i = 0; i < layout->communicator_count; i++) {
+        const gs_communicator *communicator = &layout->communicators[i];
+        uint32_t kinds = communicator->kinds == 0 ? 1U << GS_ALL_REDUCE : communicator->kinds;
+        char *names = gs_text("%s", "");
+        for (uint32_t kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
+            if ((kinds >> kind & 1U) != 0) {
+                names = join(
+                    names, ", ",
+                    gs_text("%s", gs_collective_for(communicator, (gs_collective_kind)kind)->name));
+            }
+        }
+        uint32_t size = gs_group_size(communicator->group, job->ranks);
+        text = join(text, "; ",
+                    gs_text("groups of %u (%s%s)", size, names,
+                            communicator->coded ? ", takes a codec" : ""));
+        free(names);
+    }
+    if (layout->point_to_point) {
+        text = join(text, "; ",
+                    gs_text("point to point%s", layout->sends_coded ? " (takes a codec)" : ""));
+    }
+    return text;
+}
+
+static gs_json *cost_json(const gs_strategy_choice *choice, const gs_layout *layout, int64_t sent)
+{
+    gs_json *object = gs_need(gs_json_new_object());
+    set(object, "strategy", gs_json_new_text(choice->label));
+    set(object, "wire_bytes_per_rank_and_step",
+        sent < 0 ? gs_json_new_null() : gs_json_new_int(sent));
+    set(object, "servers", gs_json_new_int(layout->servers));
+    set(object, "worker_state_bytes", gs_json_new_int((int64_t)layout->state_bytes[GS_WORKER]));
+    set(object, "server_state_bytes", gs_json_new_int((int64_t)layout->state_bytes[GS_SERVER]));
+    set(object, "worker_vectors", gs_json_new_int(layout->own_vectors[GS_WORKER]));
+    set(object, "server_vectors", gs_json_new_int(layout->own_vectors[GS_SERVER]));
+    set(object, "codec_vectors", gs_json_new_int(gs_coding_vectors(&choice->coding)));
+    set(object, "communicators", gs_json_new_int(layout->communicator_count));
+    set(object, "point_to_point", gs_json_new_bool(layout->point_to_point));
+    return object;
+}
+
+static char *sent_text(const gs_scenario *scenario, const gs_strategy_choice *choice, int64_t sent)
+{
+    char bytes[GS_UNIT_TEXT_BYTES];
+    return sent < 0 ? gs_text("%s does not say how many bytes it sends", choice->label)
+                    : gs_text("%s sent by a rank and step of %s on %s (%u ranks)",
+                              gs_format_bytes(sent, bytes), choice->label, scenario->name,
+                              scenario->ranks);
+}
+
+gs_status gs_strategy_costs(gs_page *page, const gs_scenario *scenario, gs_arena *arena,
+                            gs_error *err)
+{
+    gs_job job;
+    gs_json *costs = gs_need(gs_json_new_list());
+    set(page->document, "costs", costs);
+    GS_TRY(gs_scenario_job(scenario, arena, &job, err));
+    for (uint32_t i = 0; i < scenario->strategy_count; i++) {
+        const gs_strategy_choice *choice = &scenario->strategies[i];
+        gs_layout layout = {0};
+        GS_TRY(choice->strategy->layout(choice->config, &job, &layout, err));
+        int64_t sent = choice->strategy->wire_bytes == NULL
+                           ? -1
+                           : choice->strategy->wire_bytes(choice->config, &job, &choice->coding);
+        if (i == 0 && sent >= 0) {
+            set(page->document, "wire_bytes_per_rank_and_step", gs_json_new_int(sent));
+        }
+        add_line(page, "bytes", sent_text(scenario, choice, sent));
+        add_line(page, "keeps", keeps_text(&layout, &choice->coding, &job));
+        add_line(page, "talks in", talks_text(&layout, &job));
+        gs_need(gs_json_add(costs, cost_json(choice, &layout, sent)) ? costs : NULL);
+    }
+    return GS_OK;
+}

@@ -1,0 +1,150 @@
+#include "traces/compose.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+static const struct {
+    const char *key;
+    const char *reason;
+} fits[GS_FIT_COUNT] = {
+    [GS_FIT_YES] = {"yes", ""},
+    [GS_FIT_NO_CODEC] = {"carries_no_codec",
+                         "carries no codec: what it sends must arrive as it is"},
+    [GS_FIT_LOW_RANK] = {"sums_over_all_ranks",
+                         "the codec sums over all ranks, and the strategy sends to one peer"},
+    [GS_FIT_RESIDUAL] = {"keeps_a_residual",
+                         "the codec keeps what did not get through, which has no meaning where "
+                         "several peers get it; where it has the parameter, feedback=false"},
+    [GS_FIT_PARAMETERS] = {"codec_parameters", "the codec's parameters do not fit the job"},
+    [GS_FIT_MOMENTUM] = {"momentum_0",
+                         "works with workload.optimizer.momentum=0: the codec has a momentum of "
+                         "its own"},
+    [GS_FIT_LOSS_SCALE] = {"loss_scale_number",
+                           "takes a number: servers do not know with which scale a gradient was "
+                           "made"},
+    [GS_FIT_WHOLE] = {"whole_gradient",
+                      "clip, lars and a dynamic loss_scale look at the whole gradient, and each "
+                      "shard has a part of it; servers=1 where there is that parameter"},
+    [GS_FIT_NO_MESSAGES] = {"no_message_hook", "has no hook for the messages that it asks for"},
+};
+
+const char *gs_fit_key(gs_fit fit)
+{
+    GS_ASSERT(fit < GS_FIT_COUNT);
+    return fits[fit].key;
+}
+
+const char *gs_fit_reason(gs_fit fit)
+{
+    GS_ASSERT(fit < GS_FIT_COUNT);
+    return fits[fit].reason;
+}
+
+bool gs_layout_is_coded(const gs_layout *layout)
+{
+    bool coded = layout->sends_coded;
+    for (uint32_t i = 0; i < layout->communicator_count; i++) {
+        coded = coded || layout->communicators[i].coded;
+    }
+    return coded;
+}
+
+/* The most elements that one request of the layout can be about. */
+static int64_t largest_slice(const gs_job *job, const gs_layout *layout)
+{
+    int64_t unit = 0;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        unit = job->unit_elements[i] > unit ? job->unit_elements[i] : unit;
+    }
+    int64_t cap = layout->buckets.cap_bytes > layout->buckets.first_bytes
+                      ? layout->buckets.cap_bytes
+                      : layout->buckets.first_bytes;
+    int64_t bucket = cap / job->element_bytes + unit;
+    return bucket > 0 && bucket < job->elements ? bucket : job->elements;
+}
+
+static gs_fit check_travel(const gs_composition *parts, const gs_codec *codec, gs_error *err)
+{
+    const char *name = parts->strategy->name;
+    if (!gs_layout_is_coded(parts->layout)) {
+        gs_fail(err, GS_EINVAL,
+                "%s carries no codec: what it sends must arrive as it is; remove +%s, or use "
+                "allreduce+%s (`gradsync show matrix` has all that work)",
+                name, codec->name, codec->name);
+        return GS_FIT_NO_CODEC;
+    }
+    if (parts->layout->sends_coded && codec->travel == GS_TRAVEL_LOW_RANK) {
+        gs_fail(err, GS_EINVAL,
+                "%s sums matrices over all ranks, and %s sends to one peer; use topk or qsgd with "
+                "it, or allreduce+%s",
+                codec->name, name, codec->name);
+        return GS_FIT_LOW_RANK;
+    }
+    if (parts->layout->no_residual && (parts->coding->config.feedback || codec->own_vectors > 0)) {
+        gs_fail(err, GS_EINVAL,
+                "%s sends to several neighbours, and %s would keep what did not get through to "
+                "one of them; use choco+%s:feedback=false, which knows what all have",
+                name, codec->name, codec->own_vectors == 0 ? codec->name : "topk");
+        return GS_FIT_RESIDUAL;
+    }
+    return GS_FIT_YES;
+}
+
+static gs_fit check_codec(const gs_composition *parts, gs_error *err)
+{
+    const gs_codec *codec = parts->coding == NULL ? NULL : parts->coding->codec;
+    const gs_optimizer_config *optimizer = parts->optimizer;
+    if (codec == NULL) {
+        return GS_FIT_YES;
+    }
+    gs_fit fit = check_travel(parts, codec, err);
+    if (fit != GS_FIT_YES) {
+        return fit;
+    }
+    if (strcmp(codec->name, "dgc") == 0 && optimizer != NULL && optimizer->momentum > 0.0) {
+        gs_fail(err, GS_EINVAL,
+                "dgc has the momentum in its own memory, and workload.optimizer.momentum is %g on "
+                "top of it; set that to 0 and +dgc:momentum=%g",
+                optimizer->momentum, optimizer->momentum);
+        return GS_FIT_MOMENTUM;
+    }
+    bool good = codec->check == NULL ||
+                codec->check(&parts->coding->config, largest_slice(parts->job, parts->layout),
+                             err) == GS_OK;
+    return good ? GS_FIT_YES : GS_FIT_PARAMETERS;
+}
+
+gs_fit gs_compose_optimizer(const gs_layout *layout, const gs_optimizer_config *optimizer,
+                            gs_error *err)
+{
+    if (layout->servers > 0 && !(optimizer->loss_scale > 0.0)) {
+        gs_fail(err, GS_EUNSUPPORTED,
+                "workload.optimizer.loss_scale: dynamic does not work with servers: they do not "
+                "know with which scale a gradient was made; give a number");
+        return GS_FIT_LOSS_SCALE;
+    }
+    if (layout->applies_slices && gs_optimizer_needs_whole(optimizer)) {
+        gs_fail(err, GS_EUNSUPPORTED,
+                "workload.optimizer: clip, lars and a dynamic loss_scale look at the whole "
+                "gradient, and each %s has a share of it; %suse sgd without them",
+                layout->servers > 0 ? "server" : "rank",
+                layout->servers > 0 ? "give the strategy servers=1, or " : "");
+        return GS_FIT_WHOLE;
+    }
+    return GS_FIT_YES;
+}
+
+gs_fit gs_compose(const gs_composition *parts, gs_error *err)
+{
+    if (parts->layout->point_to_point && parts->strategy->message == NULL) {
+        gs_fail(err, GS_EINVAL, "%s sends messages and has no hook for those that come",
+                parts->strategy->name);
+        return GS_FIT_NO_MESSAGES;
+    }
+    gs_fit fit = check_codec(parts, err);
+    if (fit == GS_FIT_YES && parts->optimizer != NULL) {
+        fit = gs_compose_optimizer(parts->layout, parts->optimizer, err);
+    }
+    return fit;
+}
