@@ -405,3 +405,30 @@ Test(scenario_errors, strategies_of_the_command_line_replace_those_of_the_file)
     cr_expect_str_eq(scenario.strategies[0].label, "allreduce:bucket=10MiB,overlap=false",
                      "in the order of the table, exact units");
 }
+
+static void expect_combination_refused(const char *word, const char *message)
+{
+    char expected[sizeof err.text];
+    options.strategies = &word;
+    options.strategy_count = 1;
+    gs_status status = read_file("demo-ethernet");
+    snprintf(expected, sizeof expected, "demo-ethernet: strategy \"%s\": %s", word, message);
+    cr_expect_eq(status, GS_EINVAL, "%s gives %d", word, status);
+    cr_expect_str_eq(err.text, expected);
+}
+
+Test(scenario_errors, of_codecs_with_gossip)
+{
+    expect_combination_refused("sgp+topk",
+                               "sgp carries no codec: what it sends must arrive as it is; remove "
+                               "+topk, or use allreduce+topk (`gradsync show matrix` has all that "
+                               "work)");
+    expect_combination_refused("choco+topk",
+                               "choco sends to several neighbours, and topk would keep what did "
+                               "not get through to one of them; use choco+topk:feedback=false, "
+                               "which knows what all have");
+    expect_combination_refused("d_psgd+dgc",
+                               "d_psgd sends to several neighbours, and dgc would keep what did "
+                               "not get through to one of them; use choco+topk:feedback=false, "
+                               "which knows what all have");
+}
