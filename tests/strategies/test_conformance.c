@@ -5,6 +5,7 @@
 
 #include "live/live.h"
 #include "sim/sim_parts.h" /* to look at vectors and exported states */
+#include "strategies/plugin.h"
 #include "strategies/registry.h"
 #include "tests/small_job.h"
 #include "tests/strategies/probe_host.h"
@@ -29,6 +30,7 @@ static const char *const shorter[][2] = {
     {"dasgd", "period=2,delay=1"},
     {"diloco", "period=3"},
     {"easgd", "period=2"},
+    {"every", "steps=3"},
     {"hier_avg", "inside=2,between=2,delay=1"},
     {"local_sgd", "period=3"},
     {"post_local", "period=2,start=1"},
@@ -127,7 +129,15 @@ static void for_all(check *one, bool learns)
     }
 }
 
-TestSuite(conformance, .timeout = 280);
+/* The example of a plug-in is held to what the bundled strategies are. */
+static void add_example(void)
+{
+    gs_error err;
+    cr_assert_eq(gs_plugin.contract, GS_CONTRACT);
+    cr_assert_eq(gs_strategy_add(gs_plugin.strategies[0], &err), GS_OK);
+}
+
+TestSuite(conformance, .init = add_example, .timeout = 280);
 
 /* ---------------------------------------------------------------- the simulator */
 
