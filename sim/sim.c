@@ -245,8 +245,7 @@ static gs_status use_curve(gs_sim *sim, gs_error *err)
     sim->curve = gs_scenario_outer_link(sim->scenario)->curve;
     size_t slots = (size_t)sim->layout.communicator_count * sim->job.ranks;
     sim->native_slots = GS_TAKE(&sim->arena, uint32_t, slots);
-    sim->native_slices = GS_TAKE(&sim->arena, gs_slice, slots);
-    return sim->native_slots != NULL && sim->native_slices != NULL ? GS_OK : no_memory(sim, err);
+    return sim->native_slots != NULL ? GS_OK : no_memory(sim, err);
 }
 
 static gs_status make(gs_sim *sim, gs_error *err)
@@ -278,6 +277,7 @@ static gs_status make(gs_sim *sim, gs_error *err)
     GS_TRY(gs_sim_worker_init(sim, err));
     GS_TRY(make_drivers(sim, err));
     GS_TRY(use_curve(sim, err));
+    GS_TRY(gs_sim_sums_init(sim, err));
     if (sim->timeline != NULL) {
         GS_TRY(gs_sim_look_init(sim, err));
     }
@@ -501,6 +501,7 @@ bool gs_sim_run(gs_sim *sim, uint64_t events)
         handle(sim, &event);
     }
     if (sim->ended) {
+        gs_sim_sums_join(sim);
         close_record(sim);
     }
     return !sim->ended;

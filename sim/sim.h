@@ -27,6 +27,7 @@ typedef struct gs_sim_config {
     gs_time_ns late_ns;  /* completions come up to this much late, at random: exposes races */
     bool swap_state;     /* move every strategy state before every hook */
     bool threads_always; /* also for gradients too small to gain by it: for tests */
+    bool parts_always;   /* numbers of all-reduces travel in parts: for tests of the sum at once */
     bool share_always;   /* never treat a channel as private: for tests of the fast path */
 } gs_sim_config;
 

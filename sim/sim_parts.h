@@ -1,6 +1,7 @@
-/* The inside of a run, shared by its five files and nobody else: sim.c (make, run, result),
+/* The inside of a run, shared by its six files and nobody else: sim.c (make, run, result),
  * sim_worker.c (what a rank computes, and when), sim_world.c (what drivers ask of the host),
- * sim_look.c (what a timeline is told), sim_diverge.c (why it diverged). */
+ * sim_sum.c (the numbers of all-reduces), sim_look.c (what a timeline is told), sim_diverge.c (why
+ * it diverged). */
 #ifndef GS_SIM_SIM_PARTS_H
 #define GS_SIM_SIM_PARTS_H
 
@@ -18,6 +19,7 @@
 #include "traces/divergence.h"
 #include "traces/entity_memory.h"
 #include "traces/gradient_watch.h"
+#include "traces/sum.h"
 #include "traces/wire.h"
 
 typedef enum gs_worker_phase {
@@ -38,6 +40,21 @@ typedef struct gs_sim_gradient {
     gs_status status;
     gs_error error;
 } gs_sim_gradient;
+
+/* The sum of a group's all-reduce under way, and its shares: jobs of the team. */
+typedef struct gs_sim_sum_share {
+    gs_team_job job; /* first: the job is the share */
+    struct gs_sim_sum *of;
+    uint32_t index;
+} gs_sim_sum_share;
+
+typedef struct gs_sim_sum {
+    gs_sum sum;
+    gs_slice *slices;         /* [members] of sum: as far as they have started */
+    gs_sim_sum_share *shares; /* [members of the team] */
+    uint32_t share_count;
+    uint32_t shares_left; /* not joined yet */
+} gs_sim_sum;
 
 typedef struct gs_sim_worker {
     gs_worker_phase phase;
@@ -116,7 +133,9 @@ struct gs_sim {
     gs_sim_call *calls;
     uint32_t call_count, call_capacity, free_call;
     uint32_t *native_slots; /* [communicators][ranks]: slots of the ops that the host runs itself */
-    gs_slice *native_slices;
+    gs_sim_sum *sums;       /* [groups of all communicators], by gs_sim_ops_line; NULL: none */
+    /* Of communicators; BY_PROGRAM: their numbers travel in parts. */
+    gs_sum_order sum_orders[GS_COMMUNICATORS_MAX];
     const gs_curve *curve;      /* of all-reduce; NULL: none */
     gs_timeline *timeline;      /* NULL: nobody looks */
     gs_sim_op_begin *op_begins; /* [communicators][ranks], for the timeline */
@@ -142,6 +161,19 @@ void gs_sim_worker_drained(gs_sim *sim, uint32_t worker);
 gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_step_ended(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_all_drained(gs_sim *sim);
+
+/* sim_sum.c */
+gs_status gs_sim_sums_init(gs_sim *sim, gs_error *err);
+/* Nothing but bytes travels of this op: its numbers are summed at once. */
+bool gs_sim_is_summed(const gs_sim *sim, const gs_op_signature *op);
+/* A member starts any op, the last one of its group or not. false: the slices of the members hold
+ * different numbers of floats. */
+GS_MUST_USE bool gs_sim_sum_start(gs_sim *sim, uint32_t rank, const gs_op_signature *op,
+                                  gs_slice data, bool is_last);
+/* A member ends any op: what it lent holds the sum. */
+void gs_sim_sum_join(gs_sim *sim, uint32_t rank, const gs_op_signature *op);
+/* Somebody looks at vectors that may be lent. */
+void gs_sim_sums_join(gs_sim *sim);
 
 /* sim_look.c: what a timeline is told; called only where there is one. */
 gs_status gs_sim_look_init(gs_sim *sim, gs_error *err);

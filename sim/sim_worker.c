@@ -110,6 +110,7 @@ static void evaluate(gs_sim *sim, int64_t steps)
                         .accuracy = (double)NAN};
     uint32_t vector;
     double weight;
+    gs_sim_sums_join(sim);
     gs_driver_model_view(sim->entities[0].driver, &vector, &weight);
     size_t count;
     const float *model = gs_entity_memory_vector(&sim->entities[0].memory, vector, &count);

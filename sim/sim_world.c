@@ -178,35 +178,6 @@ static void issued(void *host, gs_peer self, const gs_op_signature *op)
     }
 }
 
-/* The sum of a native op in the order in which a ring adds, so that its bits are the ring's. */
-static void reduce_as_ring(gs_sim *sim, const gs_slice *slices)
-{
-    uint32_t n = sim->job.ranks;
-    const gs_collective *ring = gs_collective_find("ring");
-    for (uint32_t part = 0; part < n && sim->learns; part++) {
-        /* The first vertex of member `part` sends the part of that number. */
-        gs_vertex vertex;
-        (void)ring->vertex(&(gs_shape){.members = n, .self = part, .elements = slices[0].length}, 0,
-                           &vertex);
-        gs_slice piece = {slices[0].vector, slices[0].offset + vertex.offset, vertex.length};
-        gs_payload sum = {0};
-        for (uint32_t turn = 0; turn < n; turn++) {
-            gs_entity_memory *memory = &sim->entities[(part + turn) % n].memory;
-            if (turn > 0 && !gs_entity_memory_put(memory, piece, &sum, true)) {
-                no_memory(sim);
-            }
-            sum = gs_entity_memory_view(memory, piece);
-        }
-        for (uint32_t rank = 0; rank < n; rank++) {
-            gs_payload own = gs_entity_memory_view(&sim->entities[rank].memory, piece);
-            if (own.data != sum.data &&
-                !gs_entity_memory_put(&sim->entities[rank].memory, piece, &sum, false)) {
-                no_memory(sim);
-            }
-        }
-    }
-}
-
 /* Keeps how far a size that the curve does not hold lies outside. */
 static void note_outside(gs_sim *sim, int64_t bytes)
 {
@@ -231,8 +202,6 @@ static void end_native(gs_sim *sim, const gs_op_signature *op)
         note_outside(sim, bytes);
     }
     const uint32_t *slots = &sim->native_slots[op->communicator * sim->job.ranks];
-    const gs_slice *slices = &sim->native_slices[op->communicator * sim->job.ranks];
-    reduce_as_ring(sim, slices);
     uint32_t n = sim->job.ranks;
     int64_t sent = 2 * bytes - (2 * bytes + n - 1) / n; /* 2 (n - 1) / n, without its overflow */
     for (uint32_t rank = 0; rank < n; rank++) {
@@ -258,6 +227,9 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
     if (sim->timeline != NULL) {
         gs_sim_look_op_start(sim, self.index, op);
     }
+    if (!gs_sim_sum_start(sim, self.index, op, data, all)) {
+        unequal_slices(sim, self);
+    }
     const gs_group group = sim->layout.communicators[op->communicator].group;
     const bool coded =
         entity_of(sim, self)->wire != NULL && sim->layout.communicators[op->communicator].coded;
@@ -266,7 +238,6 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
         return false;
     }
     sim->native_slots[op->communicator * sim->job.ranks + self.index] = slot;
-    sim->native_slices[op->communicator * sim->job.ranks + self.index] = data;
     if (all) {
         end_native(sim, op);
     }
@@ -277,6 +248,7 @@ static void ended(void *host, gs_peer self, const gs_op_signature *op)
 {
     gs_sim *sim = host;
     gs_time_ns last_start = gs_sim_ops_end(&sim->ops, self.index, op);
+    gs_sim_sum_join(sim, self.index, op);
     gs_sim_account_op_end(&sim->accounts[self.index], op->communicator, op->sequence, last_start,
                           now_ns(sim));
     if (sim->timeline != NULL) {
@@ -308,7 +280,7 @@ static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs
     gs_sim_entity *entity = entity_of(sim, self);
     bool is_wire = gs_is_wire(part);
     uint32_t index = GS_NO_PART;
-    if (sim->learns) {
+    if (sim->learns && !gs_sim_is_summed(sim, op)) {
         index = gs_sim_net_part(&sim->net);
         gs_payload view = is_wire ? gs_wire_view(entity->wire, op, part)
                                   : gs_entity_memory_view(&entity->memory, part);
@@ -329,11 +301,17 @@ static bool absorb(void *host, gs_peer self, uint32_t channel_index, const gs_op
 {
     gs_sim *sim = host;
     uint32_t index;
+    bool is_summed = gs_sim_is_summed(sim, op);
+    if (is_summed && sim->net.channels[channel_index].is_private) {
+        return true; /* there is no part */
+    }
     const gs_sim_part *part = gs_sim_net_delivered(&sim->net, channel_index, &index);
     gs_sim_entity *entity = entity_of(sim, self);
     GS_ASSERT(part != NULL);
     gs_sim_net_take(&sim->net, channel_index);
-    if (gs_is_wire(into)) {
+    if (is_summed) {
+        GS_ASSERT(part->payload == NULL);
+    } else if (gs_is_wire(into)) {
         if (!gs_wire_put(entity->wire, op, into, part->payload, add)) {
             not_decoded(sim, self);
         }

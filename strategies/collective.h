@@ -31,6 +31,14 @@ typedef struct gs_vertex {
     int64_t length; /* may be 0: the message is sent all the same */
 } gs_vertex;
 
+/* In which order the program of an all-reduce adds, where a word says it: a host that holds the
+ * slices of all members may then form the sum at once, to the same bits. */
+typedef enum gs_sum_order {
+    GS_SUM_BY_PROGRAM, /* only the vertices say */
+    GS_SUM_ROUND,      /* part m, as gs_part_of says, from member m on; the sum travels */
+    GS_SUM_AT_ROOT     /* the whole, from member 0 on, which adds; the terms travel */
+} gs_sum_order;
+
 /* What a kind does to the slices of the members; part m is what gs_part_of says.
  * all-reduce: every slice becomes the sum. reduce-scatter: part m of member m's slice becomes that
  * of the sum, the rest of it is used up. all-gather: part m of member m's goes to all others.
@@ -49,6 +57,7 @@ typedef struct gs_collective {
     uint32_t (*targets)(const gs_shape *shape, uint32_t *out);
     /* Seconds on equal private links: latency_s a message, bandwidth in bytes/s, no jitter. */
     double (*closed_s)(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s);
+    gs_sum_order order; /* of an all-reduce */
 } gs_collective;
 
 uint32_t gs_collective_count(void);

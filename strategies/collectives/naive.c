@@ -46,4 +46,5 @@ const gs_collective gs_collective_naive = {
     .sources = others_of,
     .targets = others_of,
     .closed_s = closed_s,
+    .order = GS_SUM_AT_ROOT,
 };

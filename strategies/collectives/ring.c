@@ -24,4 +24,5 @@ const gs_collective gs_collective_ring = {
     .sources = gs_ring_sources,
     .targets = gs_ring_targets,
     .closed_s = closed_s,
+    .order = GS_SUM_ROUND,
 };

@@ -1,0 +1,147 @@
+#include "traces/sum.h"
+
+#include "base/assert.h"
+#include "models/kernels.h"
+
+/* The sum of a block and what is added to it take 16 KiB: half of a first cache. */
+enum { BLOCK = 2048 };
+
+/* Part of the op and of a member's slice. */
+static gs_slice piece_of(const gs_sum *sum, uint32_t part, uint32_t member)
+{
+    gs_slice slice = sum->slices[member];
+    if (sum->order == GS_SUM_AT_ROOT) {
+        return slice;
+    }
+    int64_t offset, length;
+    gs_part_of(slice.length, sum->members, part, &offset, &length);
+    return (gs_slice){slice.vector, slice.offset + offset, length};
+}
+
+static uint32_t parts_of(const gs_sum *sum)
+{
+    return sum->order == GS_SUM_AT_ROOT ? 1 : sum->members;
+}
+
+/* The member that is number `turn` in the sum of a part. */
+static uint32_t member_at(const gs_sum *sum, uint32_t part, uint32_t turn)
+{
+    uint32_t left = sum->members - part;
+    return turn < left ? part + turn : turn - left;
+}
+
+static float *floats_of(const gs_sum *sum, uint32_t part, uint32_t member, size_t *out_count)
+{
+    gs_slice piece = piece_of(sum, part, member);
+    return gs_vectors_slice(&sum->memories[member]->vectors, piece.vector, piece.offset,
+                            piece.length, out_count);
+}
+
+/* ---------------------------------------------------------------- ages */
+
+static bool is_even(const gs_sum *sum, uint32_t part)
+{
+    size_t first, count;
+    (void)floats_of(sum, part, 0, &first);
+    for (uint32_t member = 1; member < sum->members; member++) {
+        (void)floats_of(sum, part, member, &count);
+        if (count != first) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void age(const gs_sum *sum, uint32_t part)
+{
+    int64_t version = GS_NO_VERSION;
+    for (uint32_t turn = 0; turn < sum->members; turn++) {
+        uint32_t member = member_at(sum, part, turn);
+        gs_versions *versions = &sum->memories[member]->versions;
+        gs_slice at = piece_of(sum, part, member);
+        if (sum->order == GS_SUM_AT_ROOT && turn > 0) {
+            gs_slice root = piece_of(sum, part, 0);
+            version = gs_versions_oldest(versions, at.vector, at.offset, at.length);
+            versions = &sum->memories[0]->versions;
+            gs_versions_add(versions, root.vector, root.offset, root.length, version);
+            at = root;
+        } else if (turn > 0) {
+            gs_versions_add(versions, at.vector, at.offset, at.length, version);
+        }
+        version = gs_versions_oldest(versions, at.vector, at.offset, at.length);
+    }
+    uint32_t last = sum->order == GS_SUM_AT_ROOT ? 0 : member_at(sum, part, sum->members - 1);
+    for (uint32_t member = 0; member < sum->members; member++) {
+        gs_slice at = piece_of(sum, part, member);
+        if (member != last) {
+            gs_versions_put(&sum->memories[member]->versions, at.vector, at.offset, at.length,
+                            version);
+        }
+    }
+}
+
+bool gs_sum_begin(const gs_sum *sum)
+{
+    GS_ASSERT(sum->order != GS_SUM_BY_PROGRAM && sum->members > 0);
+    for (uint32_t part = 0; part < parts_of(sum); part++) {
+        if (!is_even(sum, part)) {
+            return false;
+        }
+    }
+    for (uint32_t part = 0; part < parts_of(sum) && sum->members > 1; part++) {
+        age(sum, part);
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- numbers */
+
+/* What travels is rounded before it is added, every sum after that. */
+static void add(const gs_sum *sum, float *so_far, const float *term, size_t count, bool is_first)
+{
+    gs_number number = sum->memories[0]->config.number;
+    float rounded[BLOCK];
+    if (number == GS_FP32 || number == GS_FP64) {
+        gs_kernel_add(so_far, term, NULL, count, 0.0F);
+        return;
+    }
+    if (sum->order == GS_SUM_AT_ROOT) {
+        gs_kernel_copy(rounded, term, NULL, count, 0.0F);
+        gs_half_round(number, rounded, count);
+        term = rounded;
+    } else if (is_first) {
+        gs_half_round(number, so_far, count);
+    }
+    gs_kernel_add(so_far, term, NULL, count, 0.0F);
+    gs_half_round(number, so_far, count);
+}
+
+static void sum_block(const gs_sum *sum, uint32_t part, size_t from, size_t count)
+{
+    float so_far[BLOCK];
+    size_t all;
+    for (uint32_t turn = 0; turn < sum->members; turn++) {
+        const float *term = floats_of(sum, part, member_at(sum, part, turn), &all) + from;
+        if (turn == 0) {
+            gs_kernel_copy(so_far, term, NULL, count, 0.0F);
+        } else {
+            add(sum, so_far, term, count, turn == 1);
+        }
+    }
+    for (uint32_t member = 0; member < sum->members; member++) {
+        float *to = floats_of(sum, part, member, &all) + from;
+        gs_kernel_copy(to, so_far, NULL, count, 0.0F);
+    }
+}
+
+void gs_sum_floats(const gs_sum *sum, uint32_t share, uint32_t shares)
+{
+    for (uint32_t part = 0; part < parts_of(sum) && sum->members > 1; part++) {
+        size_t count;
+        (void)floats_of(sum, part, 0, &count);
+        size_t end = count * (share + 1) / shares;
+        for (size_t from = count * share / shares; from < end; from += BLOCK) {
+            sum_block(sum, part, from, end - from < BLOCK ? end - from : BLOCK);
+        }
+    }
+}
