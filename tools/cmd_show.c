@@ -57,8 +57,8 @@ static int show_metric(gs_page *page, const gs_metric *metric)
 /* Everything that has a name, for "did you mean". */
 static const char *nearest(const char *name, gs_arena *arena)
 {
-    const char *names[NAMES_MAX];
-    size_t count = 0;
+    const char *names[NAMES_MAX] = {"matrix"};
+    size_t count = 1;
     for (uint32_t i = 0; i < gs_strategy_count() && count < NAMES_MAX; i++) {
         names[count++] = gs_strategy_at(i)->name;
     }
