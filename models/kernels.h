@@ -29,4 +29,7 @@
 GS_KERNEL_LIST(GS_KERNEL_DECLARE)
 #undef GS_KERNEL_DECLARE
 
+/* The largest magnitude of count floats; 0 of none, INFINITY where one of them is not finite. */
+float gs_kernel_largest(const float *a, size_t count);
+
 #endif

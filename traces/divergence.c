@@ -1,8 +1,8 @@
 #include "traces/divergence.h"
 
+#include "models/kernels.h"
 #include "models/optimizer.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -32,14 +32,7 @@ void gs_loss_trail_add(gs_loss_trail *trail, double loss)
 
 double gs_largest_magnitude(const float *floats, size_t count)
 {
-    float largest = 0.0F;
-    int beyond = 0; /* an integer, so that compilers vectorise the loop */
-    for (size_t i = 0; i < count; i++) {
-        float magnitude = fabsf(floats[i]);
-        largest = magnitude > largest ? magnitude : largest;
-        beyond |= !(magnitude <= FLT_MAX);
-    }
-    return beyond != 0 ? (double)INFINITY : (double)largest;
+    return (double)gs_kernel_largest(floats, count);
 }
 
 /* ---------------------------------------------------------------- cases */
