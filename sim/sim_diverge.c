@@ -15,18 +15,22 @@ static gs_divergence seen(const gs_sim *sim, uint32_t entity)
     uint32_t worker = entity < sim->job.ranks ? entity : 0;
     gs_divergence out = {
         .number = workload->number,
+        .coding = &sim->config.strategy->coding,
         .ranks = sim->job.ranks,
         .accumulation = sim->workers[worker].micro_steps,
         .loss_scale = workload->task.optimizer.loss_scale,
         .rate = workload->task.optimizer.rate,
+        .momentum =
+            workload->task.optimizer.kind == GS_SGD ? workload->task.optimizer.momentum : 0.0,
         .facts = {.applied_gradients = sim->staleness.count,
                   .staleness_mean = gs_staleness_mean(&sim->staleness)},
         .trail = sim->workers[worker].trail,
     };
     for (uint32_t rank = 0; rank < sim->job.ranks; rank++) {
         out.gradient_max = larger(out.gradient_max, sim->workers[rank].gradient_max);
+        out.applied_max = larger(out.applied_max, sim->workers[rank].applied_max);
     }
-    for (uint32_t i = 0; i < sim->entity_count; i++) {
+    for (uint32_t i = sim->job.ranks; i < sim->entity_count; i++) {
         out.applied_max = larger(out.applied_max, sim->entities[i].memory.applied_max);
     }
     if (sim->watch != NULL) {

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double fp16_max = 65504.0;
 
@@ -44,9 +45,25 @@ static bool has_risen(const gs_divergence *d)
     return trail->rises >= RISES || (trail->rises > 0 && trail->last > rise_ratio * trail->before);
 }
 
+static const gs_codec *codec_of(const gs_divergence *d)
+{
+    return d->coding == NULL ? NULL : d->coding->codec;
+}
+
+static const char *codec_name(const gs_divergence *d)
+{
+    const gs_codec *codec = codec_of(d);
+    return codec == NULL ? "" : codec->name;
+}
+
+static bool sums_in_fp16(const gs_divergence *d)
+{
+    return d->number == GS_FP16 || strcmp(codec_name(d), "fp16") == 0;
+}
+
 static bool sum_overflows(const gs_divergence *d)
 {
-    return d->number == GS_FP16 && isfinite(d->gradient_max) && isinf(d->applied_max) &&
+    return sums_in_fp16(d) && d->gradient_max <= fp16_max && isinf(d->applied_max) &&
            d->gradient_max * d->ranks > fp16_max && !has_risen(d);
 }
 
@@ -57,6 +74,20 @@ static void tell_sum(const gs_divergence *d, char *out, size_t bytes)
                    "%g, the most that fp16 holds; average before the sum, or use a smaller "
                    "loss_scale or bf16",
                    d->ranks, d->gradient_max, fp16_max);
+}
+
+static bool payload_overflows(const gs_divergence *d)
+{
+    return sums_in_fp16(d) && d->gradient_max > fp16_max && isfinite(d->gradient_max) &&
+           isinf(d->applied_max) && !has_risen(d);
+}
+
+static void tell_payload(const gs_divergence *d, char *out, size_t bytes)
+{
+    (void)snprintf(out, bytes,
+                   "a gradient was %.4g, and it travels as fp16, which holds %g at most; use bf16, "
+                   "or optimizer.clip",
+                   d->gradient_max, fp16_max);
 }
 
 static bool scaled_overflows(const gs_divergence *d)
@@ -91,17 +122,98 @@ static bool is_stale(const gs_divergence *d)
     return d->facts.applied_gradients > 0 && d->facts.staleness_mean >= 0.5;
 }
 
-/* x(k+1) = x(k) - rate c x(k - t) is stable where rate c < 2 sin(pi / (2 (2 t + 1))), which is 2
- * without a delay. */
+/* x(k+1) - x(k) = m (x(k) - x(k-1)) - rate c x(k - t) is stable up to the rate c at which
+ * (z - 1) (z - m) z^(t - 1) is a negative number with |z| = 1, so that its angle is pi: 2 (1 + m)
+ * without a delay, 2 sin(pi / (2 (2 t + 1))) without momentum. */
+static double stable_rate(double delay, double momentum)
+{
+    enum { HALVINGS = 60 };
+    double low = 0.0;
+    double high = pi;
+    for (int i = 0; i < HALVINGS; i++) {
+        double angle = (low + high) / 2.0;
+        double turned =
+            (pi + angle) / 2.0 + atan2(sin(angle), cos(angle) - momentum) + (delay - 1.0) * angle;
+        *(turned < pi ? &low : &high) = angle;
+    }
+    return 2.0 * sin(low / 2.0) * hypot(cos(low) - momentum, sin(low));
+}
+
 static void tell_stale(const gs_divergence *d, char *out, size_t bytes)
 {
     double delay = d->facts.staleness_mean;
-    double share = sin(pi / (2.0 * (2.0 * delay + 1.0)));
+    double share = stable_rate(delay, d->momentum) / stable_rate(0.0, d->momentum);
+    char momentum[40] = "";
+    if (d->momentum > 0.0) {
+        (void)snprintf(momentum, sizeof momentum, " and momentum %.3g", d->momentum);
+    }
     (void)snprintf(out, bytes,
                    "gradients were applied %.3g updates (mean) after their weights were read; with "
-                   "such a delay a quadratic loss is stable up to %.2g of the rate that it is "
-                   "stable with at once: divide optimizer.rate %g by the %u ranks",
-                   delay, share, d->rate, d->ranks);
+                   "such a delay%s a quadratic loss is stable up to %.2g of the rate that it is "
+                   "stable with at once: divide optimizer.rate %g by the %u ranks%s",
+                   delay, momentum, share, d->rate, d->ranks,
+                   d->momentum > 0.0 ? ", or leave momentum out" : "");
+}
+
+/* A codec that could keep what it leaves out, and does not. */
+static bool loses(const gs_divergence *d)
+{
+    const gs_codec *codec = codec_of(d);
+    return codec != NULL && !d->coding->config.feedback &&
+           !gs_codec_is_vote(codec, &d->coding->config) &&
+           gs_config_find(codec->config, "feedback") < codec->config->field_count;
+}
+
+static bool is_lost(const gs_divergence *d)
+{
+    return loses(d) && d->facts.fidelity_steps > 0 && d->facts.fidelity_cosine < 0.0;
+}
+
+static void tell_lost(const gs_divergence *d, char *out, size_t bytes)
+{
+    (void)snprintf(out, bytes,
+                   "updates pointed away from where the mean gradient points (cosine %.2g): %s "
+                   "leaves out a part of every gradient, which is lost without feedback; use "
+                   "feedback=true",
+                   d->facts.fidelity_cosine, codec_name(d));
+}
+
+static bool may_be_lost(const gs_divergence *d)
+{
+    return loses(d) && d->facts.fidelity_steps == 0 && has_risen(d);
+}
+
+static void tell_may_be_lost(const gs_divergence *d, char *out, size_t bytes)
+{
+    (void)snprintf(out, bytes,
+                   "the loss of a rank rose from %.4g to %.4g and its gradients were finite: "
+                   "optimizer.rate %g is too large, or what %s leaves out is missing, which is "
+                   "lost without feedback: try feedback=true",
+                   d->trail.before, d->trail.last, d->rate, codec_name(d));
+}
+
+/* Steps that an element waits for its turn where a codec keeps what it does not send; 1: none. */
+static double feedback_wait(const gs_divergence *d)
+{
+    const gs_codec *codec = codec_of(d);
+    bool keeps = codec != NULL && gs_coding_vectors(d->coding) > 0;
+    return keeps && d->coding->config.ratio > 0.0 ? 1.0 / d->coding->config.ratio : 1.0;
+}
+
+static bool is_delayed_by_feedback(const gs_divergence *d)
+{
+    return has_risen(d) && feedback_wait(d) >= 2.0;
+}
+
+static void tell_feedback(const gs_divergence *d, char *out, size_t bytes)
+{
+    (void)snprintf(out, bytes,
+                   "the loss of a rank rose from %.4g to %.4g and its gradients were finite: with "
+                   "%s at ratio %.3g an element waits %.3g steps (mean) and comes all at once, "
+                   "which takes a smaller rate than dense gradients: optimizer.rate %g is likely "
+                   "too large",
+                   d->trail.before, d->trail.last, codec_name(d), d->coding->config.ratio,
+                   feedback_wait(d), d->rate);
 }
 
 /* Of what the update is a sum, or 0. */
@@ -172,8 +284,16 @@ static const struct {
     bool (*applies)(const gs_divergence *d);
     void (*tell)(const gs_divergence *d, char *out, size_t bytes);
 } cases[] = {
-    {sum_overflows, tell_sum}, {scaled_overflows, tell_scaled}, {gradient_overflows, tell_gradient},
-    {is_stale, tell_stale},    {is_undivided, tell_undivided},  {has_risen, tell_rate},
+    {sum_overflows, tell_sum},
+    {payload_overflows, tell_payload},
+    {scaled_overflows, tell_scaled},
+    {gradient_overflows, tell_gradient},
+    {is_stale, tell_stale},
+    {is_undivided, tell_undivided},
+    {is_lost, tell_lost},
+    {may_be_lost, tell_may_be_lost},
+    {is_delayed_by_feedback, tell_feedback},
+    {has_risen, tell_rate},
     {always, tell_nothing},
 };
 

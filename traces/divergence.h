@@ -6,6 +6,7 @@
 #define GS_TRACES_DIVERGENCE_H
 
 #include "models/halves.h"
+#include "strategies/coding.h"
 #include "traces/record.h"
 
 #include <stddef.h>
@@ -23,11 +24,12 @@ typedef struct gs_loss_trail {
 void gs_loss_trail_add(gs_loss_trail *trail, double loss);
 
 typedef struct gs_divergence {
-    gs_number number; /* what gradients and sums are made of */
+    gs_number number;        /* what gradients and sums are made of */
+    const gs_coding *coding; /* what travels instead of them; NULL: nothing does. Borrowed */
     uint32_t ranks;
     int64_t accumulation; /* passes of a step */
     double loss_scale;    /* fixed, 1: none; GS_LOSS_SCALE_DYNAMIC */
-    double rate;
+    double rate, momentum;
     /* Largest magnitudes, loss scale included: of the ranks' last gradients before anything was
      * done with them, and of what was applied last. INFINITY: not finite; NAN: not known. */
     double gradient_max, applied_max;

@@ -70,18 +70,18 @@ Test(sim_codec_limits, gathering_the_largest_takes_as_long_as_a_ring_at_one_in_n
 /* Half the squared error of w1 x1 + w2 x2 + b, with x = (M, 1) on one rank and (-M, 1) on the other
  * and targets that leave both the same error r at the start: gradients r (M, 1, 1) and r (-M, 1,
  * 1), of which the largest element is always the first, and the mean of those is 0. */
-static const float largest = 7.5F;
-static float inputs[6], targets[3];
-static const uint32_t split[3] = {0, 1, 2};
+#define LARGEST 7.5F
+static float targets[4]; /* 0 until told */
 static gs_dataset dataset;
 static float start[3]; /* w1, w2, b */
 
-static void begin_two_workers(int64_t steps, const char *codec)
+/* Each has a row of the dataset. */
+static void begin_workers(uint32_t ranks, int64_t steps, const char *codec)
 {
     small_job_config config = small_job_default();
-    config.ranks = 2;
+    config.ranks = ranks;
     config.units = 1;
-    config.unit_elements = 3;
+    config.unit_elements = dataset.input_stride + 1;
     config.learns = true;
     config.steps = steps;
     small_job_init(&job, &config, NULL);
@@ -91,39 +91,48 @@ static void begin_two_workers(int64_t steps, const char *codec)
     workload->batch_per_rank = 1;
     workload->task.model = gs_model_find("linear");
     workload->task.data.source = gs_data_source_find("quadratic");
-    workload->task.data.shards.kind = GS_SHARDS_LABEL; /* a row a rank */
+    workload->task.data.shards.kind = GS_SHARDS_LABEL;
     workload->task.optimizer.rate = 0.01;
     workload->task.optimizer.momentum = 0.0;
 }
 
-static void make_dataset(void)
+/* The last row is to test with. */
+static void make_dataset(int64_t train, int64_t width, const float *rows)
 {
-    memcpy(inputs, (float[6]){largest, 1.0F, -largest, 1.0F, 0.0F, 1.0F}, sizeof inputs);
-    dataset = (gs_dataset){
-        .shape = {.input = {1, 1, 2}, .kind = GS_ANSWER_REAL, .answer_count = 1, .answer_width = 1},
-        .row_count = 3,
-        .train_count = 2,
-        .test_count = 1,
-        .inputs = inputs,
-        .input_stride = 2,
-        .targets = targets,
-        .answer_stride = 1,
-        .split = split};
+    static const uint32_t split[4] = {0, 1, 2, 3};
+    dataset = (gs_dataset){.shape = {.input = {1, 1, width},
+                                     .kind = GS_ANSWER_REAL,
+                                     .answer_count = 1,
+                                     .answer_width = 1},
+                           .row_count = train + 1,
+                           .train_count = train,
+                           .test_count = 1,
+                           .inputs = rows,
+                           .input_stride = width,
+                           .targets = targets,
+                           .answer_stride = 1,
+                           .split = split};
+}
+
+static void make_two_rows(void)
+{
+    static const float rows[6] = {LARGEST, 1.0F, -LARGEST, 1.0F, 0.0F, 1.0F};
+    make_dataset(2, 2, rows);
     gs_task *task;
-    begin_two_workers(1, NULL);
+    begin_workers(2, 1, NULL);
     gs_task_setup with = {.data_dir = "", .dataset = &dataset, .ranks = 2, .seed = 1};
     cr_assert_eq(gs_task_create(&job.scenario.workload.task, &with, &arena, &task, &err), GS_OK,
                  "%s", err.text);
     gs_task_init(task, start);
     small_job_fini(&job);
-    targets[0] = largest * start[0] + 4.0F;
-    targets[1] = -largest * start[0] + 4.0F;
+    targets[0] = LARGEST * start[0] + 4.0F;
+    targets[1] = -LARGEST * start[0] + 4.0F;
     targets[2] = 4.0F;
 }
 
 static void two_workers(int64_t steps, const char *codec, float out[3])
 {
-    begin_two_workers(steps, codec);
+    begin_workers(2, steps, codec);
     gs_sim *sim = gs_sim_create(
         &(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice, .seed = 1}, &err);
     cr_assert(sim != NULL, "%s", err.text);
@@ -144,7 +153,7 @@ static void two_workers(int64_t steps, const char *codec, float out[3])
 Test(sim_codec_limits, the_largest_alone_never_moves_what_all_agree_on)
 {
     float end[3];
-    make_dataset();
+    make_two_rows();
     two_workers(1000, "topk:ratio=0.3,feedback=false", end);
     cr_expect(end[1] == start[1] && end[2] == start[2]);
     two_workers(7, "topk:ratio=0.3", end);
@@ -199,5 +208,38 @@ Test(sim_codec_limits, a_half_precision_sum_overflows_where_the_mean_would_not)
     cr_expect_eq(half_sum("average=after", "bf16", text, sizeof text), GS_OK, "%s", text);
     cr_expect_eq(half_sum("average=after", NULL, text, sizeof text), GS_OK, "%s", text);
     cr_expect_eq(half_sum("average=after", "fp16", text, sizeof text), GS_EDIVERGED);
-    cr_log_info("%s", text);
+    cr_expect_not_null(strstr(text, "average before the sum"), "%s", text);
+}
+
+/* ---------------------------------------------------------------- three workers */
+
+/* Beznosikov et al., On Biased Compression for Distributed Learning (arXiv 2002.12410), example 1,
+ * without its ridge: rows (-3, 2, 2), (2, -3, 2) and (2, 2, -3), answers 0. The largest element of
+ * rank i's gradient is always that of place i, -3 times its error. Where all weights are t and the
+ * bias is 0 every error is t, and a step without feedback multiplies t by 1 + rate. */
+static gs_sim_result three_workers(const char *codec, bool watched)
+{
+    static const float rows[12] = {-3, 2, 2, 2, -3, 2, 2, 2, -3, 1, 1, 1};
+    make_dataset(3, 3, rows);
+    begin_workers(3, 2000, codec);
+    job.scenario.workload.task.optimizer.rate = 0.1;
+    gs_record *record = watched ? gs_record_create(3, false) : NULL;
+    gs_sim_result result = small_job_run(&(gs_sim_config){
+        .scenario = &job.scenario, .strategy = &job.choice, .seed = 1, .record = record});
+    gs_record_destroy(record);
+    small_job_fini(&job);
+    return result;
+}
+
+/* From a t of about 1 to the end of floats: ln 1e38 / ln 1.1 = 918 steps. */
+Test(sim_codec_limits, the_largest_alone_can_point_away_from_the_minimum)
+{
+    cr_expect_eq(three_workers(NULL, false).status, GS_OK);
+    cr_expect_eq(three_workers("topk:ratio=0.25", false).status, GS_OK);
+    gs_sim_result result = three_workers("topk:ratio=0.25,feedback=false", false);
+    cr_expect_eq(result.status, GS_EDIVERGED);
+    cr_expect_not_null(strstr(result.error.text, "try feedback=true"), "%s", result.error.text);
+    result = three_workers("topk:ratio=0.25,feedback=false", true);
+    cr_expect_not_null(strstr(result.error.text, "updates pointed away"), "%s", result.error.text);
+    cr_expect(result.steps >= 850 && result.steps <= 950, "%lld", (long long)result.steps);
 }

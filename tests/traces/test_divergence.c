@@ -52,6 +52,29 @@ Test(divergence, of_finite_gradients_whose_sum_fp16_does_not_hold)
     cr_expect_not(says("sum was not"));
 }
 
+static gs_coding coding;
+
+static void use_codec(const char *name)
+{
+    coding = (gs_coding){.codec = gs_codec_find(name)};
+    gs_config_defaults(coding.codec->config, &coding.config);
+    seen.coding = &coding;
+}
+
+/* Numbers are fp32 and what travels is not. */
+Test(divergence, of_sums_that_a_codec_makes_in_fp16)
+{
+    use_codec("fp16");
+    seen.gradient_max = 10000.0;
+    seen.applied_max = (double)INFINITY;
+    cr_expect(says("their sum was not: 8 ranks x 1e+04 is over 65504"));
+    seen.gradient_max = 70000.0;
+    cr_expect_str_eq(cause(), "a gradient was 7e+04, and it travels as fp16, which holds 65504 at "
+                              "most; use bf16, or optimizer.clip");
+    use_codec("bf16");
+    cr_expect(says("nothing that was measured"));
+}
+
 Test(divergence, of_gradients_that_were_scaled_too_far)
 {
     seen.number = GS_FP16;
@@ -78,6 +101,69 @@ Test(divergence, of_stale_gradients)
                               "the 8 ranks");
     seen.facts.staleness_mean = 0.0;
     cr_expect_not(says("after their weights"));
+}
+
+/* Limits with momentum 0.9 as in tests/models/test_convergence.c: 0.1, 0.051249 and 0.013942 of
+ * 3.8. Without it sin(pi / 10) = 0.309. */
+Test(divergence, of_stale_gradients_with_momentum)
+{
+    seen.facts.applied_gradients = 100;
+    seen.momentum = 0.9;
+    seen.facts.staleness_mean = 8.0;
+    cr_expect_str_eq(cause(), "gradients were applied 8 updates (mean) after their weights were "
+                              "read; with such a delay and momentum 0.9 a quadratic loss is stable "
+                              "up to 0.0037 of the rate that it is stable with at once: divide "
+                              "optimizer.rate 0.25 by the 8 ranks, or leave momentum out");
+    seen.facts.staleness_mean = 2.0;
+    cr_expect(says("up to 0.013 of"));
+    seen.facts.staleness_mean = 1.0;
+    cr_expect(says("up to 0.026 of"));
+    seen.momentum = 0.0;
+    seen.facts.staleness_mean = 2.0;
+    cr_expect(says("up to 0.31 of"));
+}
+
+static void lose(double before, double after)
+{
+    gs_loss_trail_add(&seen.trail, before);
+    gs_loss_trail_add(&seen.trail, after);
+}
+
+Test(divergence, of_a_codec_that_has_no_feedback)
+{
+    use_codec("topk");
+    coding.config.feedback = false;
+    lose(1.0, 100.0);
+    cr_expect_str_eq(cause(), "the loss of a rank rose from 1 to 100 and its gradients were "
+                              "finite: optimizer.rate 0.25 is too large, or what topk leaves out "
+                              "is missing, which is lost without feedback: try feedback=true");
+    seen.facts.fidelity_steps = 5;
+    seen.facts.fidelity_cosine = 0.2; /* not away from it: a rate, then */
+    cr_expect(says("likely too large"));
+    seen.facts.fidelity_cosine = -0.9;
+    cr_expect_str_eq(cause(), "updates pointed away from where the mean gradient points (cosine "
+                              "-0.9): topk leaves out a part of every gradient, which is lost "
+                              "without feedback; use feedback=true");
+    use_codec("sign"); /* a vote has nothing to feed back */
+    cr_expect_not(says("without feedback"));
+    use_codec("qsgd"); /* is right in the mean */
+    cr_expect_not(says("without feedback"));
+}
+
+/* 1 of 100 is sent. */
+Test(divergence, of_what_waits_for_its_turn_and_a_rate)
+{
+    use_codec("randomk");
+    cr_expect(says("nothing that was measured"));
+    lose(1.0, 100.0);
+    cr_expect_str_eq(cause(), "the loss of a rank rose from 1 to 100 and its gradients were "
+                              "finite: with randomk at ratio 0.01 an element waits 100 steps "
+                              "(mean) and comes all at once, which takes a smaller rate than dense "
+                              "gradients: optimizer.rate 0.25 is likely too large");
+    use_codec("dgc");
+    cr_expect(says("waits 1e+03 steps"));
+    use_codec("ef_sign");
+    cr_expect_not(says("waits"));
 }
 
 Test(divergence, of_a_sum_that_was_not_divided)
