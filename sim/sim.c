@@ -469,6 +469,7 @@ static void end_of_events(gs_sim *sim)
         report_deadlock(sim);
     } else {
         check_leftovers(sim);
+        gs_sim_work_settle_all(sim);
         gs_sim_check_models(sim);
         gs_sim_worker_all_drained(sim);
     }
@@ -501,7 +502,7 @@ bool gs_sim_run(gs_sim *sim, uint64_t events)
         handle(sim, &event);
     }
     if (sim->ended) {
-        gs_sim_sums_join(sim);
+        gs_sim_work_settle_all(sim);
         close_record(sim);
     }
     return !sim->ended;
@@ -519,6 +520,7 @@ void gs_sim_interrupt(gs_sim *sim)
     (void)gs_fail(&err, GS_EINTERRUPTED, "interrupted at step %lld",
                   (long long)gs_driver_step(sim->entities[0].driver));
     gs_sim_fail(sim, GS_EINTERRUPTED, &err);
+    gs_sim_work_settle_all(sim);
 }
 
 /* ---------------------------------------------------------------- result */

@@ -1,7 +1,7 @@
-/* The inside of a run, shared by its six files and nobody else: sim.c (make, run, result),
+/* The inside of a run, shared by its seven files and nobody else: sim.c (make, run, result),
  * sim_worker.c (what a rank computes, and when), sim_world.c (what drivers ask of the host),
- * sim_sum.c (the numbers of all-reduces), sim_look.c (what a timeline is told), sim_diverge.c (why
- * it diverged). */
+ * sim_work.c (the numbers of a rank) and sim_sum.c (those of all-reduces), sim_look.c (what a
+ * timeline is told), sim_diverge.c (why it diverged). */
 #ifndef GS_SIM_SIM_PARTS_H
 #define GS_SIM_SIM_PARTS_H
 
@@ -30,11 +30,18 @@ typedef enum gs_worker_phase {
     GS_WORKER_DONE
 } gs_worker_phase;
 
-/* The gradient of a step, from its begin to its first unit: a job of the team. */
+enum { GS_SIM_WORK_MAX = 32 };
+
+/* The gradient of a step, from its begin to its first unit, and what was put off before it: a job
+ * of the team. */
 typedef struct gs_sim_gradient {
     gs_team_job job; /* first: the job is the gradient */
     struct gs_sim *sim;
     uint32_t worker;
+    bool is_under_way; /* it and the work are the team's: submitted and not joined */
+    gs_entity_work work[GS_SIM_WORK_MAX];
+    uint32_t work_count;
+    int64_t applied_step; /* of the last update among it */
     gs_plan plan;
     double loss;
     gs_status status;
@@ -74,7 +81,8 @@ typedef struct gs_sim_worker {
     bool told;               /* to quiesce */
     double loss;
     gs_loss_trail trail;  /* of its losses */
-    double gradient_max;  /* as its memory says, of the gradient that was joined last */
+    double gradient_max;  /* as its memory says, of the gradient that was joined last, */
+    double applied_max;   /* and of the update that was settled last */
     int64_t bytes_before; /* sent before this step */
 } gs_sim_worker;
 
@@ -161,6 +169,20 @@ void gs_sim_worker_drained(gs_sim *sim, uint32_t worker);
 gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_step_ended(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_all_drained(gs_sim *sim);
+
+/* sim_work.c */
+gs_sim_gradient gs_sim_gradient_of(gs_sim *sim, uint32_t worker); /* with nothing to do */
+/* As gs_entity_memory_vec and _apply. What is applied may be found not to be finite later. */
+GS_MUST_USE bool gs_sim_work_vec(gs_sim *sim, uint32_t entity, gs_vop vop, gs_slice dst, gs_slice a,
+                                 double k);
+void gs_sim_work_apply(gs_sim *sim, uint32_t entity, gs_slice param, uint32_t grad,
+                       double rate_scale);
+/* The step of a worker begins, and its gradient; and that is there. */
+void gs_sim_work_begin(gs_sim *sim, uint32_t worker, const gs_plan *plan);
+void gs_sim_work_join(gs_sim *sim, uint32_t worker);
+/* Somebody looks at the vectors of an entity, or of all: they are what was asked for. */
+void gs_sim_work_settle(gs_sim *sim, uint32_t entity);
+void gs_sim_work_settle_all(gs_sim *sim);
 
 /* sim_sum.c */
 gs_status gs_sim_sums_init(gs_sim *sim, gs_error *err);

@@ -98,6 +98,9 @@ bool gs_sim_sum_start(gs_sim *sim, uint32_t rank, const gs_op_signature *op, gs_
     if (!is_last) {
         return true;
     }
+    for (uint32_t i = 0; i < sum->sum.members; i++) {
+        gs_sim_work_settle(sim, gs_group_rank(group, sim->job.ranks, rank, i));
+    }
     if (!gs_sum_begin(&sum->sum)) {
         return false;
     }

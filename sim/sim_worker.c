@@ -17,17 +17,6 @@ static void event_at(gs_sim *sim, uint32_t worker, gs_time_ns at)
     gs_sim_loop_at(&sim->loop, tick > sim->loop.now ? tick : sim->loop.now, GS_SIM_WORKER, worker);
 }
 
-/* On any thread of the team, while the run goes on: the vector of the plan is pinned and GRAD is
- * nobody else's until the first unit is announced (docs/contract.md, rules 1 and 4). */
-static void compute_gradient(gs_team_job *job, uint32_t member)
-{
-    gs_sim_gradient *gradient = (gs_sim_gradient *)job;
-    gs_sim *sim = gradient->sim;
-    gradient->status =
-        gs_entity_memory_gradient(&sim->entities[gradient->worker].memory, sim->workspaces[member],
-                                  &gradient->plan, &gradient->loss, &gradient->error);
-}
-
 gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err)
 {
     uint32_t ranks = sim->job.ranks;
@@ -50,8 +39,7 @@ gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err)
     }
     for (uint32_t rank = 0; rank < ranks; rank++) {
         if (gradients != NULL) {
-            gradients[rank] =
-                (gs_sim_gradient){.job = {.run = compute_gradient}, .sim = sim, .worker = rank};
+            gradients[rank] = gs_sim_gradient_of(sim, rank);
             sim->workers[rank].gradient = &gradients[rank];
         }
         sim->workers[rank].compute_scale = gs_scenario_group_of(sim->scenario, rank)->compute_scale;
@@ -111,6 +99,7 @@ static void evaluate(gs_sim *sim, int64_t steps)
     uint32_t vector;
     double weight;
     gs_sim_sums_join(sim);
+    gs_sim_work_settle(sim, 0);
     gs_driver_model_view(sim->entities[0].driver, &vector, &weight);
     size_t count;
     const float *model = gs_entity_memory_vector(&sim->entities[0].memory, vector, &count);
@@ -258,11 +247,7 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     worker->since_ns = start > now ? start : now;
     worker->phase = GS_WORKER_INPUT;
     event_at(sim, index, worker->since_ns);
-    gs_entity_memory_begin(&entity->memory, plan);
-    if (worker->gradient != NULL) {
-        worker->gradient->plan = *plan;
-        gs_team_submit(sim->team, &worker->gradient->job);
-    }
+    gs_sim_work_begin(sim, index, plan);
 }
 
 static void ask(gs_sim *sim, uint32_t index)
@@ -357,7 +342,10 @@ static bool take_gradient(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
     const gs_sim_gradient *gradient = worker->gradient;
-    gs_team_join(sim->team, &worker->gradient->job);
+    gs_sim_work_join(sim, index);
+    if (sim->ended) {
+        return false;
+    }
     worker->gradient_max = sim->entities[index].memory.gradient_max;
     if (gradient->status != GS_OK) {
         gs_sim_diverged(sim, index, worker->step - 1, &gradient->error);

@@ -267,6 +267,7 @@ static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice d
 {
     gs_sim *sim = host;
     gs_sim_entity *entity = entity_of(sim, self);
+    gs_sim_work_settle(sim, index_of(sim, self));
     if (!gs_wire_code(entity->wire, op, data, stage)) {
         not_decoded(sim, self);
     }
@@ -282,6 +283,7 @@ static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs
     uint32_t index = GS_NO_PART;
     if (sim->learns && !gs_sim_is_summed(sim, op)) {
         index = gs_sim_net_part(&sim->net);
+        gs_sim_work_settle(sim, self.index);
         gs_payload view = is_wire ? gs_wire_view(entity->wire, op, part)
                                   : gs_entity_memory_view(&entity->memory, part);
         gs_payload *copy = index == GS_NO_PART ? NULL : gs_payload_copy(&sim->pool, &view);
@@ -309,6 +311,7 @@ static bool absorb(void *host, gs_peer self, uint32_t channel_index, const gs_op
     gs_sim_entity *entity = entity_of(sim, self);
     GS_ASSERT(part != NULL);
     gs_sim_net_take(&sim->net, channel_index);
+    gs_sim_work_settle(sim, self.index);
     if (is_summed) {
         GS_ASSERT(part->payload == NULL);
     } else if (gs_is_wire(into)) {
@@ -338,6 +341,7 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     part->message = *message;
     int64_t bytes = data.length * sim->job.element_bytes;
     gs_payload view;
+    gs_sim_work_settle(sim, index_of(sim, message->from));
     if (!message->coded) {
         view = gs_entity_memory_view(&entity->memory, data);
     } else if (gs_wire_encode(entity->wire, data, message, &view)) {
@@ -373,6 +377,7 @@ static void recode(void *host, gs_peer self, gs_slice into, gs_slice data, uint6
 {
     gs_sim *sim = host;
     gs_sim_entity *entity = entity_of(sim, self);
+    gs_sim_work_settle(sim, index_of(sim, self));
     code_time(sim, self, gs_wire_recode_work_bytes(entity->wire, data.length));
     if (!gs_wire_recode(entity->wire, into, data, key)) {
         not_decoded(sim, self);
@@ -403,6 +408,7 @@ static void take(void *host, gs_peer self, gs_slice into, const gs_message *mess
 {
     gs_sim *sim = host;
     gs_sim_entity *entity = entity_of(sim, self);
+    gs_sim_work_settle(sim, index_of(sim, self));
     if (message->coded) {
         code_time(sim, self, gs_wire_message_work_bytes(entity->wire, into.length, true));
         if (!gs_wire_decode(entity->wire, into, message->key, message->data)) {
@@ -471,7 +477,7 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
     gs_sim *sim = host;
     gs_sim_entity *entity = entity_of(sim, self);
     on_stream(sim, self, vector_ns(sim, entity, moves[vop], dst.length), GS_SPAN_VECTOR);
-    if (!gs_entity_memory_vec(&entity->memory, vop, dst, a, k)) {
+    if (!gs_sim_work_vec(sim, index_of(sim, self), vop, dst, a, k)) {
         unequal_slices(sim, self);
     }
 }
@@ -491,11 +497,7 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
         duration = gs_time_after(duration, moved);
     }
     on_stream(sim, self, duration, GS_SPAN_KERNEL);
-    gs_entity_memory_apply(&entity->memory, param, grad, rate_scale);
-    gs_error err;
-    if (gs_entity_memory_check_applied(&entity->memory, &err) != GS_OK) {
-        gs_sim_diverged(sim, index_of(sim, self), gs_driver_step(entity->driver), &err);
-    }
+    gs_sim_work_apply(sim, index_of(sim, self), param, grad, rate_scale);
     if (last && self.role == GS_WORKER) {
         gs_sim_worker_step_ended(sim, self.index);
     }

@@ -200,32 +200,37 @@ static kernel *const kernels[GS_VOP_COUNT] = {
 #undef GS_VOP
 };
 
-bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst, gs_slice a, double k)
+bool gs_entity_memory_plan_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst, gs_slice a,
+                               double k, gs_entity_work *out)
 {
+    *out = (gs_entity_work){.vop = vop, .k = (float)k, .is_rounded = dst.vector == GS_GRAD};
     vec_versions(&memory->versions, vop, dst, vop == GS_VOP_scale ? dst : a, k);
     if (memory->vectors.data == NULL) {
         return true;
     }
     size_t count, a_count;
-    float *to = floats_of(memory, dst, &count);
-    const float *from = to;
+    out->to = floats_of(memory, dst, &count);
+    out->from = out->to;
     if (vop != GS_VOP_scale) {
-        from = floats_of(memory, a, &a_count);
+        out->from = floats_of(memory, a, &a_count);
         if (a_count != count) {
             return false;
         }
     }
-    if (vop == GS_VOP_sub) {
-        gs_kernel_sub(to, to, from, count, 0.0F);
-    } else {
-        kernels[vop](to, from, NULL, count, (float)k);
-    }
-    if (dst.vector == GS_GRAD) {
-        gs_half_round(memory->config.number, to, count);
-    }
+    out->count = count;
     if (vop == GS_VOP_copy) {
         memory->gradient_scale[dst.vector] = memory->gradient_scale[a.vector];
     }
+    return true;
+}
+
+bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst, gs_slice a, double k)
+{
+    gs_entity_work work;
+    if (!gs_entity_memory_plan_vec(memory, vop, dst, a, k, &work)) {
+        return false;
+    }
+    gs_entity_memory_do(memory, &work);
     return true;
 }
 
@@ -266,10 +271,17 @@ static gs_update_span *span_of(gs_entity_memory *memory, gs_slice param)
     return span;
 }
 
-void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
-                            double rate_scale)
+bool gs_entity_memory_can_wait(const gs_entity_memory *memory)
 {
     const gs_task *task = memory->config.task;
+    return task != NULL && gs_task_optimizer(task)->loss_scale > 0.0;
+}
+
+void gs_entity_memory_plan_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
+                                 double rate_scale, gs_entity_work *out)
+{
+    const gs_task *task = memory->config.task;
+    *out = (gs_entity_work){.param = param.vector};
     if (param.length == 0) {
         return;
     }
@@ -283,26 +295,73 @@ void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t g
     }
     gs_update_span *span = span_of(memory, param);
     size_t count = memory->vectors.count;
-    size_t applied;
     float *parameters = memory->vectors.data + param.vector * count;
-    const float *first = floats_of(memory, param, &applied);
+    const float *first = floats_of(memory, param, &out->count);
     double scale = gs_task_optimizer(task)->loss_scale;
-    gs_optimizer_update update = {
+    span->was_made |= gs_entity_memory_can_wait(memory); /* else it is seen when it is made */
+    out->update = (gs_optimizer_update){
         .parameters = parameters,
         .gradient = memory->vectors.data + grad * count,
         .state = state_of(memory, param.vector),
         .offset = (size_t)(first - parameters),
-        .count = applied,
+        .count = out->count,
         .rate_scale = rate_scale,
         .gradient_scale = scale > 0.0 ? scale : memory->gradient_scale[grad],
         .updates = memory->updates[param.vector],
         .samples = samples_before(memory, param.vector),
     };
-    double largest = gs_largest_magnitude(update.gradient + update.offset, applied);
-    if (gs_task_apply(task, &update)) {
-        span->was_made = true;
+}
+
+/* Block by block where the rule allows it: the gradient is read twice. */
+static void do_apply(gs_entity_memory *memory, const gs_entity_work *work)
+{
+    enum { BLOCK = 8192 };
+    const gs_task *task = memory->config.task;
+    gs_optimizer_update part = work->update;
+    size_t end = part.offset + part.count;
+    double largest = 0.0;
+    bool is_made = true;
+    bool is_whole = gs_optimizer_needs_whole(gs_task_optimizer(task));
+    for (; part.offset < end; part.offset += part.count) {
+        size_t left = end - part.offset;
+        part.count = left < BLOCK || is_whole ? left : BLOCK;
+        double here = gs_largest_magnitude(part.gradient + part.offset, part.count);
+        largest = here > largest ? here : largest;
+        is_made = gs_task_apply(task, &part);
+    }
+    if (is_made) {
         memory->applied_max = largest;
     }
+    if (is_made && !gs_entity_memory_can_wait(memory)) { /* else it was known before */
+        memory->spans[work->param].was_made = true;
+    }
+}
+
+void gs_entity_memory_do(gs_entity_memory *memory, const gs_entity_work *work)
+{
+    if (work->count == 0) {
+        return;
+    }
+    if (work->to == NULL) {
+        do_apply(memory, work);
+        return;
+    }
+    if (work->vop == GS_VOP_sub) {
+        gs_kernel_sub(work->to, work->to, work->from, work->count, 0.0F);
+    } else {
+        kernels[work->vop](work->to, work->from, NULL, work->count, work->k);
+    }
+    if (work->is_rounded) {
+        gs_half_round(memory->config.number, work->to, work->count);
+    }
+}
+
+void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
+                            double rate_scale)
+{
+    gs_entity_work work;
+    gs_entity_memory_plan_apply(memory, param, grad, rate_scale, &work);
+    gs_entity_memory_do(memory, &work);
 }
 
 gs_status gs_entity_memory_check_applied(const gs_entity_memory *memory, gs_error *err)

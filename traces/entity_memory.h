@@ -125,6 +125,30 @@ GS_MUST_USE bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_s
  * those of the updates it made to param, each of as many workers' steps as the layout says. */
 void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
                             double rate_scale);
+/* The numbers of a vec or an apply, which may be worked on later and on another thread: before
+ * anybody looks at them, in the order in which they were asked for. Ages and counts change when it
+ * is asked for. */
+typedef struct gs_entity_work {
+    float *to; /* [count]; of an apply NULL */
+    const float *from;
+    size_t count;
+    float k;
+    gs_vop vop;
+    bool is_rounded;
+    uint32_t param; /* of an apply */
+    gs_optimizer_update update;
+} gs_entity_work;
+
+/* As gs_entity_memory_vec and gs_entity_memory_apply, but for the numbers. */
+GS_MUST_USE bool gs_entity_memory_plan_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst,
+                                           gs_slice a, double k, gs_entity_work *out);
+void gs_entity_memory_plan_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
+                                 double rate_scale, gs_entity_work *out);
+void gs_entity_memory_do(gs_entity_memory *memory, const gs_entity_work *work);
+/* false: the next thing asked for depends on what an apply finds in its numbers (a dynamic loss
+ * scale), which then are worked on at once. */
+bool gs_entity_memory_can_wait(const gs_entity_memory *memory);
+
 /* GS_OK, or GS_EDIVERGED naming the entity: what was applied last is not finite, or the weights in
  * that vector are not. */
 GS_MUST_USE gs_status gs_entity_memory_check(const gs_entity_memory *memory, uint32_t vector,
