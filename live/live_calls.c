@@ -129,13 +129,14 @@ static bool absorb(void *host, gs_peer self, uint32_t from_channel, const gs_op_
 }
 
 /* The end of a request of this entity's, for a later turn. */
-static void remind(gs_live_entity *entity, gs_parcel_kind kind, uint32_t slot)
+static void remind(gs_live_entity *entity, gs_parcel_kind kind, uint32_t slot, gs_time_ns after_ns)
 {
     gs_parcel parcel = {.kind = kind,
                         .from = entity->number,
                         .to = entity->number,
                         .request = ++entity->requests,
-                        .slot = slot};
+                        .slot = slot,
+                        .after_ns = after_ns};
     gs_live_post(entity, &parcel, false);
 }
 
@@ -147,7 +148,7 @@ static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *chann
     GS_ASSERT(channel_count > 0);
     uint32_t communicator = channels[0] / ranks(entity);
     if (entity->unsent[communicator] == 0) {
-        remind(entity, GS_PARCEL_FLUSHED, slot);
+        remind(entity, GS_PARCEL_FLUSHED, slot, 0);
     } else {
         entity->flushes[communicator] =
             (gs_parcel){.kind = GS_PARCEL_FLUSHED, .request = ++entity->requests, .slot = slot};
@@ -228,7 +229,13 @@ static void take(void *host, gs_peer self, gs_slice into, const gs_message *mess
 static void later(void *host, gs_peer self, uint32_t slot)
 {
     (void)self;
-    remind(host, GS_PARCEL_LATER, slot);
+    remind(host, GS_PARCEL_LATER, slot, 0);
+}
+
+static void timer(void *host, gs_peer self, uint32_t slot, gs_time_ns after_ns)
+{
+    (void)self;
+    remind(host, GS_PARCEL_LATER, slot, after_ns);
 }
 
 static void wake(void *host, gs_peer self)
@@ -259,6 +266,15 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
     if (gs_entity_memory_check_applied(&entity->memory, &err) != GS_OK) {
         (void)gs_fail_in(&err, "step %lld", (long long)gs_driver_step(entity->driver));
         gs_live_fail(entity->shared, &err);
+    }
+}
+
+/* Here the forward pass is one with the gradient: it needs all weights. */
+static void open_forward(void *host, gs_peer self, uint32_t first_bucket)
+{
+    (void)self;
+    if (first_bucket == 0) {
+        gs_live_entity_gradient(host);
     }
 }
 
@@ -307,9 +323,11 @@ const gs_host_calls gs_live_calls = {
     .note = note,
     .take = take,
     .later = later,
+    .timer = timer,
     .wake = wake,
     .vec = vec,
     .apply = apply,
+    .open_forward = open_forward,
     .end_step = end_step,
     .drop = drop,
     .drained = drained,

@@ -163,6 +163,19 @@ static void cut_here(gs_live_entity *entity)
     }
 }
 
+void gs_live_entity_gradient(gs_live_entity *entity)
+{
+    gs_error err;
+    gs_entity_memory_begin(&entity->memory, &entity->plan);
+    if (gs_entity_memory_gradient(&entity->memory, entity->workspace, &entity->plan, &entity->loss,
+                                  &err) != GS_OK) {
+        (void)gs_fail_in(&err, "step %lld", (long long)entity->steps_begun - 1);
+        gs_live_fail(entity->shared, &err);
+        return;
+    }
+    post_to(entity, GS_PARCEL_COMPUTE, entity->number);
+}
+
 static void begin_step(gs_live_entity *entity)
 {
     gs_live_shared *shared = entity->shared;
@@ -173,24 +186,17 @@ static void begin_step(gs_live_entity *entity)
         cut_here(entity);
         return;
     }
-    gs_plan plan;
     gs_time_ns at = stamp_plain(entity, GS_INPUT_STEP, 0);
-    gs_driver_step_begin(entity->driver, at, &plan);
-    if (!plan.go) {
+    gs_driver_step_begin(entity->driver, at, &entity->plan);
+    if (!entity->plan.go) {
         return;
     }
     entity->steps_begun++;
     entity->in_backward = true;
     entity->units_left = shared->config.job->unit_count;
-    gs_error err;
-    gs_entity_memory_begin(&entity->memory, &plan);
-    if (gs_entity_memory_gradient(&entity->memory, entity->workspace, &plan, &entity->loss, &err) !=
-        GS_OK) {
-        (void)gs_fail_in(&err, "step %lld", (long long)entity->steps_begun - 1);
-        gs_live_fail(shared, &err);
-        return;
+    if (entity->plan.closed_buckets == 0) {
+        gs_live_entity_gradient(entity); /* else once the strategy has opened all */
     }
-    post_to(entity, GS_PARCEL_COMPUTE, entity->number);
 }
 
 /* The total of gradients reached the budget: everybody stops where it is. */

@@ -56,6 +56,7 @@ typedef struct gs_live_entity {
 
     /* Worker. */
     int64_t steps_begun;
+    gs_plan plan;        /* of the step under way */
     uint32_t units_left; /* of this step's gradient that are not announced */
     bool in_backward;
     bool quiesced;
@@ -75,6 +76,9 @@ void gs_live_entity_left_over(gs_live_entity *entity);
 void gs_live_fail(gs_live_shared *shared, const gs_error *err);
 
 extern const gs_host_calls gs_live_calls; /* live_calls.c; host: the gs_live_entity */
+
+/* Takes the gradient of the step under way, and begins to announce it. */
+void gs_live_entity_gradient(gs_live_entity *entity);
 
 /* Sends a parcel of the entity's to itself or to another one; ends the run where there is no
  * memory. */

@@ -36,6 +36,7 @@ typedef struct gs_parcel {
     uint64_t sequence;         /* number on its channel, from 0 */
     uint64_t request;          /* LEFT, FLUSHED, LATER: the host's number of what ended */
     uint32_t slot;             /* the driver's */
+    gs_time_ns after_ns;       /* LATER: not before so much time has passed */
     gs_message message;        /* MESSAGE, NOTE */
     gs_op_signature signature; /* PART */
     const gs_payload *payload; /* PART, MESSAGE; without floats in timing-only runs */

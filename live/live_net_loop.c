@@ -171,7 +171,7 @@ static bool add_chunk(mailbox *box)
 static bool enqueue(loop_net *net, mailbox *box, envelope *put)
 {
     uint64_t order = box->order++;
-    gs_time_ns due = due_at(net, &put->parcel, order);
+    gs_time_ns due = due_at(net, &put->parcel, order) + put->parcel.after_ns;
     if (on_channel(put->parcel.kind)) {
         gs_time_ns *last =
             &box->last_due[put->parcel.from * net->config.planes + put->parcel.plane];

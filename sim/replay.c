@@ -112,20 +112,18 @@ static gs_status play_step(gs_replay *replay, gs_replay_entity *entity,
         return refuse(replay, record, "it did not ask for a step");
     }
     entity->asked = false;
-    gs_plan plan;
-    gs_driver_step_begin(entity->driver, record->at_ns, &plan);
-    if (!plan.go) {
+    entity->has_gradient = false;
+    gs_driver_step_begin(entity->driver, record->at_ns, &entity->plan);
+    if (!entity->plan.go) {
         return GS_OK;
     }
     entity->in_backward = true;
     entity->units_left = replay->config.job->unit_count;
     memset(entity->unit_ready, 0, entity->units_left);
-    gs_entity_memory_begin(&entity->memory, &plan);
-    gs_status status = gs_entity_memory_gradient(&entity->memory, replay->workspace, &plan,
-                                                 &entity->loss, &replay->error);
-    return status == GS_OK
-               ? GS_OK
-               : gs_fail_in(&replay->error, "step %lld", (long long)gs_driver_step(entity->driver));
+    if (entity->plan.closed_buckets == 0) {
+        gs_replay_gradient(entity);
+    }
+    return replay->error.code;
 }
 
 static gs_status play_compute(gs_replay *replay, gs_replay_entity *entity,
@@ -140,7 +138,7 @@ static gs_status play_compute(gs_replay *replay, gs_replay_entity *entity,
         gs_driver_backward_done(entity->driver, record->at_ns, entity->loss);
         return GS_OK;
     }
-    if (!entity->in_backward || record->sequence >= replay->config.job->unit_count ||
+    if (!entity->has_gradient || record->sequence >= replay->config.job->unit_count ||
         entity->unit_ready[record->sequence]) {
         return refuse(replay, record, "no such unit is being computed");
     }

@@ -256,6 +256,13 @@ static void later(void *host, gs_peer self, uint32_t slot)
     request(host, slot, false);
 }
 
+/* How long it took is in the time of its record. */
+static void timer(void *host, gs_peer self, uint32_t slot, gs_time_ns after_ns)
+{
+    (void)after_ns;
+    later(host, self, slot);
+}
+
 static void wake(void *host, gs_peer self)
 {
     gs_replay_entity *entity = host;
@@ -282,6 +289,26 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
     if (gs_entity_memory_check_applied(&entity->memory, &err) != GS_OK) {
         (void)gs_fail_in(&err, "step %lld", (long long)gs_driver_step(entity->driver));
         fail(entity->replay, &err);
+    }
+}
+
+void gs_replay_gradient(gs_replay_entity *entity)
+{
+    gs_error err;
+    entity->has_gradient = true;
+    gs_entity_memory_begin(&entity->memory, &entity->plan);
+    if (gs_entity_memory_gradient(&entity->memory, entity->replay->workspace, &entity->plan,
+                                  &entity->loss, &err) != GS_OK) {
+        (void)gs_fail_in(&err, "step %lld", (long long)gs_driver_step(entity->driver));
+        fail(entity->replay, &err);
+    }
+}
+
+static void open_forward(void *host, gs_peer self, uint32_t first_bucket)
+{
+    (void)self;
+    if (first_bucket == 0) {
+        gs_replay_gradient(host);
     }
 }
 
@@ -322,9 +349,11 @@ static const gs_host_calls calls = {
     .note = note,
     .take = take,
     .later = later,
+    .timer = timer,
     .wake = wake,
     .vec = vec,
     .apply = apply,
+    .open_forward = open_forward,
     .end_step = end_step,
     .drop = drop,
     .drained = drained,

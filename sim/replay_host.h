@@ -44,10 +44,12 @@ typedef struct gs_replay_entity {
     gs_replay_request *requests; /* [request_count] outstanding */
     uint32_t request_count, request_capacity;
     uint64_t requests_made;
+    gs_plan plan;     /* of the step under way */
     bool *unit_ready; /* [unit_count] */
     uint32_t units_left;
     double loss;
     bool started, asked, in_backward, quiesced;
+    bool has_gradient; /* of the step under way: its weights were all there */
 } gs_replay_entity;
 
 struct gs_replay {
@@ -77,6 +79,8 @@ void gs_replay_arrive(gs_replay *replay, gs_replay_entity *entity, uint32_t plan
 /* Takes a request off the outstanding ones; false: there is no such one. */
 bool gs_replay_end_request(gs_replay_entity *entity, uint64_t number, bool is_sent,
                            uint32_t *out_slot);
+/* Takes the gradient of the step under way. */
+void gs_replay_gradient(gs_replay_entity *entity);
 /* Of the models of all workers in rank order. */
 uint64_t gs_replay_weights_hash(const gs_replay *replay);
 

@@ -32,7 +32,7 @@ static gs_status no_memory(const gs_sim *sim, gs_error *err)
 }
 
 /* The order in which rank 0's gradients come: DDP takes rank 0's for all. */
-static gs_status make_buckets(gs_sim *sim, const gs_bucket_plan **out_first, gs_error *err)
+static gs_status make_buckets(gs_sim *sim, gs_error *err)
 {
     const gs_profile_step *program = &sim->scenario->workload.profile->ranks[0].steps[0];
     gs_arena scratch;
@@ -45,14 +45,15 @@ static gs_status make_buckets(gs_sim *sim, const gs_bucket_plan **out_first, gs_
         }
     }
     GS_ASSERT(order == NULL || ready == sim->job.unit_count);
-    *out_first = NULL;
     if (order != NULL) {
-        *out_first = gs_bucket_plan_make(&sim->job, &sim->layout.buckets, NULL, &sim->arena);
+        sim->buckets = gs_bucket_plan_make(&sim->job, &sim->layout.buckets, NULL, &sim->arena);
         sim->buckets_rebuilt =
-            gs_bucket_plan_make(&sim->job, &sim->layout.buckets, order, &sim->arena);
+            sim->layout.gated
+                ? sim->buckets
+                : gs_bucket_plan_make(&sim->job, &sim->layout.buckets, order, &sim->arena);
     }
     gs_arena_fini(&scratch);
-    return *out_first != NULL && sim->buckets_rebuilt != NULL ? GS_OK : no_memory(sim, err);
+    return sim->buckets != NULL && sim->buckets_rebuilt != NULL ? GS_OK : no_memory(sim, err);
 }
 
 static gs_status make_noise(gs_sim *sim, gs_error *err)
@@ -178,8 +179,8 @@ static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
 
 static gs_status make_drivers(gs_sim *sim, gs_error *err)
 {
-    const gs_bucket_plan *buckets;
-    GS_TRY(make_buckets(sim, &buckets, err));
+    GS_TRY(make_buckets(sim, err));
+    GS_TRY(gs_sim_forward_init(sim, err));
     sim->host_calls = gs_sim_host_calls;
     if (!sim->learns) {
         sim->host_calls.absorb = NULL; /* parts without floats are counted and nothing else */
@@ -190,7 +191,7 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
         .job = &sim->job,
         .layout = &sim->layout,
         .coding = &sim->config.strategy->coding,
-        .buckets = buckets,
+        .buckets = sim->buckets,
         .calls = &sim->host_calls,
         .host = sim,
         .swap_state = sim->config.swap_state,

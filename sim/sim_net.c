@@ -38,7 +38,11 @@ bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena 
         .arena = arena,
         .entity_bytes = GS_TAKE(arena, int64_t, config->topology->entities),
     };
-    return net->entity_bytes != NULL;
+    if (config->loop->shuffle_ties) {
+        size_t entities = config->topology->entities;
+        net->last_note = GS_TAKE(arena, gs_tick, entities * entities);
+    }
+    return net->entity_bytes != NULL && (!config->loop->shuffle_ties || net->last_note != NULL);
 }
 
 /* ---------------------------------------------------------------- channels */
@@ -435,6 +439,12 @@ void gs_sim_net_note(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t part)
     net->sent++;
     gs_route route = gs_topology_route(net->topology, from, to);
     gs_tick at = gs_tick_after(net->loop->now, gs_ticks(route.latency_ns));
+    if (net->last_note != NULL) {
+        /* Ties are shuffled, but no channel overtakes itself. */
+        gs_tick *last = &net->last_note[from * net->topology->entities + to];
+        at = at > *last ? at : gs_tick_after(*last, 1);
+        *last = at;
+    }
     gs_sim_loop_at(net->loop, at, GS_SIM_NOTE, part);
 }
 

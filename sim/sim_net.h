@@ -74,6 +74,7 @@ typedef struct gs_sim_net {
     int64_t nic_bytes;
     uint64_t sent, arrived; /* parts, messages and notes */
     int64_t *entity_bytes;  /* [entities] sent */
+    gs_tick *last_note; /* [entities][entities]: when the last one comes; NULL: ties keep order */
     gs_arena *arena;
     gs_timeline *timeline; /* is told of every message; NULL: nobody looks */
     bool out_of_memory;

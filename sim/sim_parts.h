@@ -1,7 +1,7 @@
-/* The inside of a run, shared by its seven files and nobody else: sim.c (make, run, result),
- * sim_worker.c (what a rank computes, and when), sim_world.c (what drivers ask of the host),
- * sim_work.c (the numbers of a rank) and sim_sum.c (those of all-reduces), sim_look.c (what a
- * timeline is told), sim_diverge.c (why it diverged). */
+/* The inside of a run, shared by its eight files and nobody else: sim.c (make, run, result),
+ * sim_worker.c (what a rank computes, and when), sim_forward.c (where it waits for weights),
+ * sim_world.c (what drivers ask of the host), sim_work.c (the numbers of a rank) and sim_sum.c
+ * (those of all-reduces), sim_look.c (what a timeline is told), sim_diverge.c (why it diverged). */
 #ifndef GS_SIM_SIM_PARTS_H
 #define GS_SIM_SIM_PARTS_H
 
@@ -26,6 +26,7 @@ typedef enum gs_worker_phase {
     GS_WORKER_ASKS,  /* or is held: between two steps */
     GS_WORKER_INPUT, /* waits for the loader */
     GS_WORKER_COMPUTES,
+    GS_WORKER_GATED,  /* its forward pass waits for weights */
     GS_WORKER_BLOCKS, /* in a blocking op */
     GS_WORKER_DONE
 } gs_worker_phase;
@@ -67,9 +68,14 @@ typedef struct gs_sim_worker {
     gs_worker_phase phase;
     int64_t step; /* under way, or the next one to ask for */
     uint32_t micro_step, micro_steps;
+    gs_plan plan;              /* of the step */
     gs_sim_gradient *gradient; /* NULL: timing only */
     const gs_profile_step *program;
     uint32_t segment;        /* next of the program */
+    gs_time_ns segment_ns;   /* of it that has been played, as the profile counts */
+    gs_time_ns forward_ns;   /* of the forward pass likewise */
+    uint32_t closed_buckets; /* [0, closed) whose weights the forward pass may not read yet */
+    gs_time_ns *gates_ns;    /* [buckets]: where in it their shares begin; NULL: never gated */
     gs_time_ns since_ns;     /* phase began */
     gs_time_ns optimizer_ns; /* of the step, as the profile has it */
     double compute_scale;    /* of its node */
@@ -108,6 +114,7 @@ typedef struct gs_sim_call {
     uint32_t slot;
     uint32_t channels_left; /* a flush waits for */
     bool native;
+    bool opens; /* buckets from `slot` on, for the forward pass */
     gs_tick at; /* of a flush: the latest channel so far */
 } gs_sim_call;
 
@@ -137,7 +144,8 @@ struct gs_sim {
     gs_input_loader *input; /* NULL: none */
     gs_compute_noise *compute_noise;
     const gs_noise_sampler *latency_noise;
-    const gs_bucket_plan *buckets_rebuilt;
+    const gs_bucket_plan *buckets;         /* of the first step */
+    const gs_bucket_plan *buckets_rebuilt; /* of those after it */
     gs_sim_call *calls;
     uint32_t call_count, call_capacity, free_call;
     uint32_t *native_slots; /* [communicators][ranks]: slots of the ops that the host runs itself */
@@ -197,6 +205,17 @@ void gs_sim_sum_join(gs_sim *sim, uint32_t rank, const gs_op_signature *op);
 /* Somebody looks at vectors that may be lent. */
 void gs_sim_sums_join(gs_sim *sim);
 
+/* sim_forward.c */
+gs_status gs_sim_forward_init(gs_sim *sim, gs_error *err);
+void gs_sim_forward_begin(gs_sim *sim, uint32_t worker); /* its plan is of a new step */
+/* Weights of buckets from first_bucket on are there now; on a turn of its own. */
+void gs_sim_forward_opened(gs_sim *sim, uint32_t worker, uint32_t first_bucket);
+/* Whether nothing of the next segment may run yet. */
+bool gs_sim_forward_waits(const gs_sim_worker *worker, const gs_segment *segment);
+/* Profile time of it that may; and that much was played: true where it ends with that. */
+gs_time_ns gs_sim_forward_part(const gs_sim_worker *worker, const gs_segment *segment);
+bool gs_sim_forward_end_part(gs_sim_worker *worker, const gs_segment *segment, gs_time_ns part_ns);
+
 /* sim_look.c: what a timeline is told; called only where there is one. */
 gs_status gs_sim_look_init(gs_sim *sim, gs_error *err);
 void gs_sim_look_step(gs_sim *sim, uint32_t worker); /* its account has begun the step */
@@ -216,6 +235,7 @@ void gs_sim_check_models(gs_sim *sim);
 
 /* sim_world.c */
 extern const gs_host_calls gs_sim_host_calls;
+void gs_sim_world_open(gs_sim *sim, uint32_t worker, uint32_t first_bucket); /* in stream order */
 void gs_sim_world_part(gs_sim *sim, uint32_t channel);
 void gs_sim_world_note(gs_sim *sim, uint32_t part);
 void gs_sim_world_left(gs_sim *sim, const gs_sim_left *left);

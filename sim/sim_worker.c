@@ -150,8 +150,10 @@ void gs_sim_worker_step_ended(gs_sim *sim, uint32_t index)
     if (index != 0 || sim->layout.cut == GS_CUT_OWN || !is_evaluated(sim)) {
         return;
     }
+    const gs_sim_worker *worker = &sim->workers[0];
     int64_t steps = gs_driver_step(sim->entities[0].driver) + 1;
-    if (steps % sim->evaluate_every == 0 || sim->workers[0].passes >= sim->budget_passes) {
+    bool is_last = worker->passes >= sim->budget_passes && worker->closed_buckets == 0;
+    if (steps % sim->evaluate_every == 0 || is_last) {
         evaluate(sim, steps);
     }
 }
@@ -227,6 +229,7 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     if (sim->timeline != NULL) {
         gs_sim_look_step(sim, index);
     }
+    worker->plan = *plan;
     worker->micro_step = 0;
     worker->micro_steps = plan->micro_steps;
     worker->passes += plan->micro_steps;
@@ -242,12 +245,15 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     if (worker->step == 1) {
         gs_driver_set_buckets(entity->driver, sim->buckets_rebuilt);
     }
+    gs_sim_forward_begin(sim, index);
     /* The gradient is taken at a vector that the stream may still be writing. */
-    gs_time_ns start = gs_tick_ns(entity->stream_free);
+    gs_time_ns start = worker->closed_buckets > 0 ? now : gs_tick_ns(entity->stream_free);
     worker->since_ns = start > now ? start : now;
     worker->phase = GS_WORKER_INPUT;
     event_at(sim, index, worker->since_ns);
-    gs_sim_work_begin(sim, index, plan);
+    if (worker->closed_buckets == 0) {
+        gs_sim_work_begin(sim, index, plan);
+    }
 }
 
 static void ask(gs_sim *sim, uint32_t index)
@@ -411,8 +417,13 @@ static bool play(gs_sim *sim, uint32_t index)
         bool is_kernel = segment->kind == GS_SEGMENT_FORWARD ||
                          segment->kind == GS_SEGMENT_BACKWARD ||
                          segment->kind == GS_SEGMENT_OPTIMIZER;
-        if (!is_kernel && duration > 0) {
+        bool waits = gs_sim_forward_waits(worker, segment);
+        if ((!is_kernel || waits) && duration > 0) {
             break;
+        }
+        if (waits) {
+            worker->phase = GS_WORKER_GATED;
+            return false;
         }
         worker->segment++;
         if (segment->kind == GS_SEGMENT_GRADIENT) {
@@ -426,11 +437,15 @@ static bool play(gs_sim *sim, uint32_t index)
             block(sim, index, segment->index);
             return false;
         } else if (segment->kind == GS_SEGMENT_FORWARD || segment->kind == GS_SEGMENT_BACKWARD) {
-            gs_time_ns own = gs_time_of((double)segment->duration_ns * factor + 0.5);
+            gs_time_ns part = gs_sim_forward_part(worker, segment);
+            gs_time_ns own = gs_time_of((double)part * factor + 0.5);
             if (sim->timeline != NULL) {
                 gs_sim_look_compute(sim, index, worker->since_ns + duration, own);
             }
             duration = gs_time_after(duration, own);
+            if (!gs_sim_forward_end_part(worker, segment, part)) {
+                worker->segment--; /* the rest of it has to wait */
+            }
         }
     }
     if (duration > 0 && !sim->ended) {
@@ -510,6 +525,9 @@ void gs_sim_worker_event(gs_sim *sim, uint32_t index)
         if (sim->compute_noise != NULL) {
             gs_compute_noise_busy(sim->compute_noise, index, worker->since_ns, now);
         }
+        compute(sim, index);
+        break;
+    case GS_WORKER_GATED:
         compute(sim, index);
         break;
     case GS_WORKER_BLOCKS:

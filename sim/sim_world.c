@@ -92,7 +92,9 @@ void gs_sim_world_call(gs_sim *sim, uint32_t index)
     sim->calls[index].next = sim->free_call;
     sim->free_call = index;
     gs_driver *driver = sim->entities[call.entity].driver;
-    if (call.native) {
+    if (call.opens) {
+        gs_sim_forward_opened(sim, call.entity, call.slot);
+    } else if (call.native) {
         gs_driver_native_done(driver, now_ns(sim), call.slot);
     } else {
         gs_driver_later(driver, now_ns(sim), call.slot);
@@ -103,6 +105,13 @@ static void later(void *host, gs_peer self, uint32_t slot)
 {
     gs_sim *sim = host;
     schedule_call(sim, new_call(sim, self, slot), sim->loop.now);
+}
+
+static void timer(void *host, gs_peer self, uint32_t slot, gs_time_ns after_ns)
+{
+    gs_sim *sim = host;
+    gs_tick at = gs_tick_after(sim->loop.now, gs_ticks(after_ns));
+    schedule_call(sim, new_call(sim, self, slot), at);
 }
 
 static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *channels,
@@ -488,7 +497,10 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
     gs_sim *sim = host;
     gs_sim_entity *entity = entity_of(sim, self);
     gs_time_ns duration = self.role == GS_WORKER ? gs_sim_worker_apply_ns(sim, self.index) : -1;
-    if (duration < 0) {
+    if (duration >= 0) { /* of a share of the weights, as much of it */
+        double share = (double)param.length / (double)sim->job.elements;
+        duration = gs_time_of((double)duration * share + 0.5);
+    } else {
         int64_t moves = gs_optimizer_moves(&sim->scenario->workload.task.optimizer);
         duration = vector_ns(sim, entity, moves, param.length);
     }
@@ -501,6 +513,19 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
     if (last && self.role == GS_WORKER) {
         gs_sim_worker_step_ended(sim, self.index);
     }
+}
+
+void gs_sim_world_open(gs_sim *sim, uint32_t index, uint32_t first_bucket)
+{
+    uint32_t call = new_call(sim, sim->entities[index].self, first_bucket);
+    gs_tick at = sim->entities[index].stream_free;
+    sim->calls[call].opens = true;
+    gs_sim_loop_at(&sim->loop, at > sim->loop.now ? at : sim->loop.now, GS_SIM_CALL, call);
+}
+
+static void open_forward(void *host, gs_peer self, uint32_t first_bucket)
+{
+    gs_sim_world_open(host, self.index, first_bucket);
 }
 
 static void end_step(void *host, gs_peer self)
@@ -545,9 +570,11 @@ const gs_host_calls gs_sim_host_calls = {
     .note = note,
     .take = take,
     .later = later,
+    .timer = timer,
     .wake = wake,
     .vec = vec,
     .apply = apply,
+    .open_forward = open_forward,
     .end_step = end_step,
     .drop = drop,
     .drained = drained,

@@ -136,6 +136,7 @@ void gs_driver_import(gs_driver *driver, gs_time_ns at, const void *state, size_
 static void open_step(gs_driver *driver, gs_plan plan)
 {
     driver->bucket_launched = 0;
+    driver->closed_buckets = plan.closed_buckets;
     memcpy(driver->bucket_units_left, driver->buckets->units_in_bucket,
            driver->buckets->bucket_count * sizeof *driver->bucket_units_left);
     driver->in_backward = true;
@@ -155,6 +156,21 @@ static bool is_share(const gs_driver *driver, const gs_plan *plan)
            plan->samples_before <= job->batch * job->ranks - plan->samples;
 }
 
+/* The gradient is taken at buckets [first, end) of a vector: GRAD is free for it, and no receive
+ * posted before the pin may write there. */
+static void may_read(gs_driver *driver, const char *service, uint32_t at, uint32_t first,
+                     uint32_t end)
+{
+    int64_t offset = driver->buckets->offsets[first];
+    gs_slice weights = {at, offset, driver->buckets->offsets[end] - offset};
+    gs_slice gradient = {GS_GRAD, weights.offset, weights.length};
+    if (gs_driver_is_lent(driver, gradient)) {
+        gs_driver_broke(driver, GS_ECONTRACT, "%s: GRAD is still lent to a request", service);
+    } else {
+        (void)gs_driver_may_use(driver, service, weights, false);
+    }
+}
+
 static bool check_plan(gs_driver *driver, const gs_plan *plan)
 {
     if (plan->at >= gs_driver_vector_count(driver) || plan->at == GS_GRAD) {
@@ -170,12 +186,14 @@ static bool check_plan(gs_driver *driver, const gs_plan *plan)
                         plan->dummy ? " of a dummy" : "",
                         (long long)driver->config.layout->samples_max,
                         (long long)(driver->config.job->batch * driver->config.job->ranks));
-    } else if (driver->lent_count[GS_GRAD] > 0) {
-        gs_driver_broke(driver, GS_ECONTRACT, "step_begin: GRAD is still lent to a request");
+    } else if (plan->closed_buckets > 0 && !driver->config.layout->gated) {
+        gs_driver_broke(driver, GS_ECONTRACT, "step_begin: the layout does not declare gated");
+    } else if (plan->closed_buckets > driver->buckets->bucket_count) {
+        gs_driver_broke(driver, GS_ECONTRACT, "step_begin: %u of %u buckets are closed",
+                        plan->closed_buckets, driver->buckets->bucket_count);
     } else {
-        /* Nor may a receive posted before the pin write there. */
-        gs_slice at = {plan->at, 0, driver->config.job->elements};
-        (void)gs_driver_may_use(driver, "step_begin", at, false);
+        may_read(driver, "step_begin", plan->at, plan->closed_buckets,
+                 driver->buckets->bucket_count);
     }
     return !driver->failed;
 }
@@ -218,7 +236,8 @@ void gs_driver_unit_ready(gs_driver *driver, gs_time_ns at, uint32_t unit)
     if (!take_input(driver, at)) {
         return;
     }
-    GS_ASSERT(driver->in_backward && unit < driver->config.job->unit_count);
+    GS_ASSERT(driver->in_backward && driver->closed_buckets == 0);
+    GS_ASSERT(unit < driver->config.job->unit_count);
     uint32_t bucket = driver->buckets->bucket_of_unit[unit];
     GS_ASSERT(driver->bucket_units_left[bucket] > 0);
     driver->bucket_units_left[bucket]--;
@@ -443,6 +462,24 @@ void gs_end_step(gs_world *world)
     }
     world->config.calls->end_step(world->config.host, world->config.self);
     world->steps_ended++;
+}
+
+void gs_open_forward(gs_world *world, uint32_t first_bucket)
+{
+    if (!gs_driver_enter(world, "open_forward")) {
+        return;
+    }
+    if (first_bucket >= world->closed_buckets) {
+        gs_driver_broke(world, GS_ECONTRACT,
+                        "open_forward: bucket %u is not closed: no step under way waits for it",
+                        first_bucket);
+        return;
+    }
+    may_read(world, "open_forward", world->plan.at, first_bucket, world->closed_buckets);
+    if (!world->failed) {
+        world->closed_buckets = first_bucket;
+        world->config.calls->open_forward(world->config.host, world->config.self, first_bucket);
+    }
 }
 
 void gs_drop(gs_world *world, gs_slice gradient)

@@ -13,7 +13,8 @@ typedef enum request_kind {
     REQUEST_FREE,
     REQUEST_COLLECTIVE,
     REQUEST_SEND,
-    REQUEST_RECV
+    REQUEST_RECV,
+    REQUEST_TIMER
 } request_kind;
 
 /* One outstanding request. */
@@ -86,6 +87,7 @@ struct gs_world {
     const gs_bucket_plan *buckets_next;
     uint32_t *bucket_units_left;
     uint32_t bucket_launched; /* buckets [0, launched) were announced */
+    uint32_t closed_buckets;  /* whose weights are still to come: [0, closed) */
 
     /* Requests. */
     request *requests;
@@ -139,6 +141,9 @@ void gs_driver_line_start(gs_driver *driver, uint32_t communicator);
 /* A message looks for its recv; and a recv has found its message. */
 void gs_driver_match(gs_driver *driver, const gs_message *message);
 void gs_driver_matched(gs_driver *driver, uint32_t slot);
+
+/* Whether any of a slice is lent. */
+bool gs_driver_is_lent(const gs_driver *driver, gs_slice slice);
 
 uint32_t gs_driver_vector_count(const gs_driver *driver);
 

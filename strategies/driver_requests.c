@@ -52,11 +52,30 @@ static const request *lent_to(const gs_driver *driver, gs_slice slice, bool writ
     return NULL;
 }
 
+bool gs_driver_is_lent(const gs_driver *driver, gs_slice slice)
+{
+    return lent_to(driver, slice, true) != NULL;
+}
+
+/* Where the weights begin that a step under way reads: the forward pass has not come to those
+ * before, which may be written, from a GRAD that is still that of the step before. */
+static int64_t open_from(const gs_driver *driver)
+{
+    return driver->buckets->offsets[driver->closed_buckets];
+}
+
 /* GRAD is being written until its buckets are announced. */
 static bool still_computing(const gs_driver *driver, gs_slice slice)
 {
+    int64_t end = slice.offset + slice.length;
     return driver->in_backward && slice.vector == GS_GRAD && slice.length > 0 &&
-           slice.offset + slice.length > driver->buckets->offsets[driver->bucket_launched];
+           end > driver->buckets->offsets[driver->bucket_launched] && end > open_from(driver);
+}
+
+static bool is_pinned(const gs_driver *driver, gs_slice slice)
+{
+    return driver->in_backward && slice.vector == driver->plan.at && slice.length > 0 &&
+           slice.offset + slice.length > open_from(driver);
 }
 
 bool gs_driver_may_use(gs_driver *driver, const char *service, gs_slice slice, bool writes)
@@ -67,7 +86,7 @@ bool gs_driver_may_use(gs_driver *driver, const char *service, gs_slice slice, b
                         service, slice.vector, (long long)slice.offset, (long long)slice.length);
         return false;
     }
-    if (writes && driver->in_backward && slice.vector == driver->plan.at && slice.length > 0) {
+    if (writes && is_pinned(driver, slice)) {
         gs_driver_broke(driver, GS_ECONTRACT,
                         "%s: vector %u is pinned until backward_done: the gradient is taken there",
                         service, slice.vector);
@@ -348,6 +367,28 @@ void gs_driver_match(gs_driver *driver, const gs_message *message)
     queue_message(driver, message);
 }
 
+/* ---------------------------------------------------------------- time */
+
+gs_op gs_timer(gs_world *world, gs_time_ns after_ns, uint64_t cookie)
+{
+    if (!gs_driver_enter(world, "timer")) {
+        return 0;
+    }
+    if (after_ns < 0) {
+        gs_driver_broke(world, GS_ECONTRACT, "timer: %lld ns from now is in the past",
+                        (long long)after_ns);
+        return 0;
+    }
+    gs_slice nothing = {.vector = GS_PARAM};
+    uint32_t slot = gs_driver_request_open(world, REQUEST_TIMER, nothing, false);
+    if (slot == GS_NO_SLOT) {
+        return 0;
+    }
+    world->requests[slot].cookie = cookie;
+    world->config.calls->timer(world->config.host, world->config.self, slot, after_ns);
+    return world->requests[slot].id;
+}
+
 /* ---------------------------------------------------------------- looks */
 
 static gs_status describe(const request *left, gs_error *out)
@@ -371,6 +412,9 @@ static gs_status describe(const request *left, gs_error *out)
         return gs_fail(
             out, GS_EDEADLOCK, "recv %llu from %s %d with tag %u", (unsigned long long)left->id,
             left->peer.role == GS_WORKER ? "worker" : "server", left->peer.index, left->tag);
+    case REQUEST_TIMER:
+        return gs_fail(out, GS_EDEADLOCK, "timer %llu (cookie %llu)", (unsigned long long)left->id,
+                       (unsigned long long)left->cookie);
     case REQUEST_FREE:
         break;
     }
@@ -409,7 +453,7 @@ bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
         const request *left = &driver->requests[slot];
         /* Receives posted for the whole run may stay, but not what has landed and was not told. */
         if (left->kind == REQUEST_COLLECTIVE || left->kind == REQUEST_SEND ||
-            (left->kind == REQUEST_RECV && left->landed)) {
+            left->kind == REQUEST_TIMER || (left->kind == REQUEST_RECV && left->landed)) {
             (void)describe(left, &text);
             put_text(out, out_bytes, &text);
             return true;
@@ -427,12 +471,15 @@ bool gs_driver_waits_for(const gs_driver *driver, char *out, size_t out_bytes)
             oldest = left;
         }
     }
-    if (oldest == NULL && !driver->held) {
+    if (oldest == NULL && !driver->held && driver->closed_buckets == 0) {
         return false;
     }
-    gs_error what = {.text = "a release of its strategy"};
+    gs_error what;
     if (oldest != NULL) {
         (void)describe(oldest, &what);
+    } else {
+        (void)gs_fail(&what, GS_EDEADLOCK, "%s of its strategy",
+                      driver->held ? "a release" : "an open_forward");
     }
     gs_error on = {.text = ""};
     if (oldest != NULL && oldest->kind == REQUEST_COLLECTIVE) {

@@ -92,6 +92,8 @@ typedef struct gs_host_calls {
     void (*take)(void *host, gs_peer self, gs_slice into, const gs_message *message);
     /* Calls gs_driver_later(slot) on a later turn. */
     void (*later)(void *host, gs_peer self, uint32_t slot);
+    /* Calls gs_driver_later(slot) after_ns from now, or as late as completions come. */
+    void (*timer)(void *host, gs_peer self, uint32_t slot, gs_time_ns after_ns);
     /* Asks gs_driver_step_begin again on a later turn. */
     void (*wake)(void *host, gs_peer self);
     void (*vec)(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k);
@@ -99,6 +101,9 @@ typedef struct gs_host_calls {
      * step ends with it. */
     void (*apply)(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last);
+    /* Of a step that left buckets closed: once the entity's stream has come here the forward pass
+     * may read the weights of buckets from this one on; at 0 the gradient is taken. */
+    void (*open_forward)(void *host, gs_peer self, uint32_t first_bucket);
     /* The step of a worker ends without an update. */
     void (*end_step)(void *host, gs_peer self);
     /* So much of a gradient was computed and is not used. */

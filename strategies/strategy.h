@@ -115,6 +115,7 @@ typedef struct gs_layout {
     bool ordered;        /* issues collectives in one order over all communicators, as NCCL wants */
     bool sends_coded;    /* some of its sends ask for GS_SEND_CODED */
     bool no_residual;    /* its coded sends have no use for a memory of the codec's */
+    bool gated; /* some plans leave buckets closed: buckets stay in reverse parameter order */
     gs_bucket_rule buckets;
     int64_t samples_max; /* of one pass, of a plan that names samples; 0: no plan does */
     gs_cut cut;
@@ -130,6 +131,9 @@ typedef struct gs_plan {
     int64_t samples;        /* 1..samples_max; 0: the job's batch */
     int64_t samples_before; /* of lower ranks in the same pass; 0 where samples is 0 */
     bool dummy; /* takes part without samples: GRAD becomes 0, so does its loss; samples is 0 */
+    /* The forward pass begins before the weights in `at` of buckets [0, closed_buckets) are
+     * current; gs_open_forward opens them, the last ones first. 0: all are. */
+    uint32_t closed_buckets;
 } gs_plan;
 
 /* What happened. By pointer, valid during the hook; members that a hook does not name are 0. */

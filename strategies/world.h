@@ -76,6 +76,13 @@ uint32_t gs_members(const gs_world *world, uint32_t communicator);
 uint32_t gs_member(const gs_world *world, uint32_t communicator);
 gs_slice gs_part(const gs_world *world, uint32_t communicator, gs_slice data, uint32_t member);
 
+/* In a step whose plan left buckets closed: the weights of buckets from this one on are current,
+ * are pinned from now on, and the forward pass may read them. At 0 the gradient is taken. */
+void gs_open_forward(gs_world *world, uint32_t first_bucket);
+
+/* Ends in op_done with this cookie, `after_ns` or more from now: the only way to wait for time. */
+gs_op gs_timer(gs_world *world, gs_time_ns after_ns, uint64_t cookie);
+
 /* Ask step_begin again on a later turn; not sticky, without effect when the worker is not held. */
 void gs_release(gs_world *world);
 

@@ -92,6 +92,13 @@ static void later(void *host, gs_peer self, uint32_t slot)
     keep_slot(host, slot);
 }
 
+static void timer(void *host, gs_peer self, uint32_t slot, gs_time_ns after_ns)
+{
+    (void)self;
+    keep_slot(host, slot);
+    ((probe_host *)host)->timer_ns = after_ns;
+}
+
 static void wake(void *host, gs_peer self)
 {
     (void)self;
@@ -109,6 +116,12 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
 {
     (void)self, (void)grad, (void)rate_scale, (void)last;
     ((probe_host *)host)->applied += param.length;
+}
+
+static void open_forward(void *host, gs_peer self, uint32_t first_bucket)
+{
+    (void)self;
+    ((probe_host *)host)->open_from = first_bucket;
 }
 
 static void end_step(void *host, gs_peer self)
@@ -150,9 +163,11 @@ static const gs_host_calls calls = {
     .note = note,
     .take = take,
     .later = later,
+    .timer = timer,
     .wake = wake,
     .vec = vec,
     .apply = apply,
+    .open_forward = open_forward,
     .end_step = end_step,
     .drop = drop,
     .drained = drained,

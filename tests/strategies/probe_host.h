@@ -19,6 +19,8 @@ typedef struct probe_host {
     int slot_count;
     int parts_sent, notes_sent, wakes, drained, vecs, steps_ended;
     int64_t applied, dropped; /* elements */
+    gs_time_ns timer_ns;      /* of the last timer */
+    uint32_t open_from;       /* bucket that was opened last */
     bool other_op;            /* absorb finds a part of another op */
 } probe_host;
 

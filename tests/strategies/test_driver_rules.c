@@ -601,6 +601,44 @@ Test(driver_rules, a_collective_on_its_way_counts)
     expect(PREFIX "drained: not yet: all_reduce 0 (label 17, communicator 1)");
 }
 
+HOOK(set_a_timer)
+{
+    UNUSED;
+    gs_timer(world, 1500, 23);
+}
+
+Test(driver_rules, a_timer_on_its_way_counts)
+{
+    run_drain(set_a_timer);
+    expect(PREFIX "drained: not yet: timer 1 (cookie 23)");
+}
+
+HOOK(set_a_timer_back)
+{
+    UNUSED;
+    gs_timer(world, -1, 23);
+}
+
+Test(driver_rules, a_timer_ends_in_the_future)
+{
+    run_after_backward(set_a_timer_back);
+    expect(PREFIX "timer: -1 ns from now is in the past");
+}
+
+HOOK(set_five_timers)
+{
+    UNUSED;
+    for (uint64_t cookie = 0; cookie < 5; cookie++) {
+        gs_timer(world, 10, cookie);
+    }
+}
+
+Test(driver_rules, timers_are_among_the_declared_requests)
+{
+    run_after_backward(set_five_timers);
+    expect(PREFIX "more than the declared 4 requests are outstanding");
+}
+
 Test(driver_rules, receives_for_the_whole_run_may_stay)
 {
     run_drain(receive_all);

@@ -313,6 +313,33 @@ Test(driver_turns, a_final_note_may_come_before_the_last_message)
     cr_expect_eq(host.drained, 1);
 }
 
+/* ---------------------------------------------------------------- timers */
+
+HOOK(set_two_timers)
+{
+    UNUSED;
+    gs_timer(world, 0, 41);
+    gs_timer(world, 2385, 42);
+}
+
+Test(driver_turns, a_timer_ends_on_a_later_turn_with_its_cookie)
+{
+    host.strategy.backward_done = set_two_timers;
+    probe_host_make(&host, self);
+    probe_host_backward(&host);
+    cr_expect_eq(seen_count, 0);
+    cr_expect_eq(host.timer_ns, 2385);
+    char text[200];
+    cr_expect(gs_driver_waits_for(host.driver, text, sizeof text));
+    cr_expect_str_eq(text, "worker 0, step 0, waits for timer 1 (cookie 41)");
+    probe_host_sent(&host);
+    probe_host_sent(&host);
+    cr_assert_eq(seen_count, 2);
+    cr_expect_eq(seen[0].cookie, 41);
+    cr_expect_eq(seen[1].cookie, 42);
+    cr_expect_eq(seen[1].op, 2);
+}
+
 /* ---------------------------------------------------------------- steps */
 
 static int steps_asked;
@@ -409,6 +436,36 @@ Test(driver_turns, what_an_entity_waits_for_is_said)
     arrive(0, 1);
     arrive(0, 1);
     probe_host_sent(&host);
+}
+
+static gs_plan leave_one_closed(gs_world *world, void *state, const gs_event *event)
+{
+    (void)world, (void)state, (void)event;
+    return (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = 1, .closed_buckets = 1};
+}
+
+HOOK(open_all)
+{
+    UNUSED;
+    gs_open_forward(world, 0);
+}
+
+Test(driver_turns, who_waits_for_weights_that_nobody_opens_says_so)
+{
+    char text[200];
+    host.layout.gated = true;
+    host.strategy.step_begin = leave_one_closed;
+    host.strategy.message = open_all;
+    probe_host_make(&host, self);
+    host.open_from = 9;
+    cr_assert(probe_host_step(&host).go);
+    cr_expect(gs_driver_waits_for(host.driver, text, sizeof text));
+    cr_expect_str_eq(text, "worker 0, step 0, waits for an open_forward of its strategy");
+    probe_host_note(&host, other, TAG);
+    cr_expect_eq(host.open_from, 0);
+    cr_expect_not(gs_driver_waits_for(host.driver, text, sizeof text));
+    probe_host_units(&host, 3);
+    gs_driver_backward_done(host.driver, 0, 0.0);
 }
 
 /* The state moves before every hook: its bytes stay, its address does not. */
