@@ -21,17 +21,19 @@ enum { RANK_COUNTS = sizeof rank_counts / sizeof *rank_counts };
 static small_job made;
 
 /* What has periods longer than the run is given shorter ones, of which some end inside the run and
- * one does not. */
+ * one does not; what cuts the gradient cuts this small one too. */
 static const char *const shorter[][2] = {
     {"adacomm", "period=2,interval=1"},
     {"bmuf", "period=2"},
     {"co2", "period=2"},
     {"cocod", "period=2"},
+    {"cross_barrier", "partition=3000B,credit=5000B"},
     {"dasgd", "period=2,delay=1"},
     {"diloco", "period=3"},
     {"easgd", "period=2"},
     {"every", "steps=3"},
     {"hier_avg", "inside=2,between=2,delay=1"},
+    {"horovod", "fusion=17000B,cycle=150us"},
     {"local_sgd", "period=3"},
     {"post_local", "period=2,start=1"},
     {"slowmo", "period=3"},
