@@ -1,49 +1,50 @@
-/* Synchronous SGD without the barrier between two steps, as ByteScheduler: tensors are cut into
- * parts, which are all-reduced by priority, first layers first, and the next forward pass begins as
- * soon as the first layers have their new weights. The order must be the same everywhere: rank 0
- * decides among what is ready on all ranks, and tells. The numbers are those of allreduce. */
+/* Synchronous SGD without the barrier between two steps, as ByteScheduler: small tensors are merged
+ * and large ones cut, the parts are all-reduced by priority, first layers first, and the next
+ * forward pass begins as soon as the first layers have their new weights. The order must be the
+ * same everywhere: rank 0 decides among what is ready on all ranks, and tells. The numbers are
+ * those of allreduce. */
 #include "strategies/bucket.h"
 #include "strategies/coding.h"
 #include "strategies/world.h"
 
 typedef struct config {
-    int64_t partition_bytes;
+    int64_t bucket_bytes;
     int64_t credit_bytes;
 } config;
 
-/* Of one tensor, parts in order. */
-typedef struct tensor {
+/* Parts go in order. */
+typedef struct bucket {
     uint32_t reduced; /* parts whose sum is here */
     uint32_t issued;  /* rank 0: parts that it let go, */
     uint32_t told_by; /* and ranks on which it is ready */
-} tensor;
+} bucket;
 
-/* Tensors are numbered as buckets are: the last ones are the first layers. */
+/* The last buckets are the first layers. */
 typedef struct state {
-    uint32_t closed;     /* tensors of the last gradient that were not applied: [0, closed) */
-    uint32_t everywhere; /* rank 0: tensors ready on all ranks: [0, everywhere), */
+    uint32_t closed;     /* buckets of the last gradient that were not applied: [0, closed) */
+    uint32_t everywhere; /* rank 0: buckets ready on all ranks: [0, everywhere), */
     uint32_t parts_left; /* parts of this gradient that it has not let go, */
     int64_t under_way;   /* and elements of those it has, until their sum is there */
     bool gated;          /* a forward pass waits for what is closed */
     bool backward;       /* between the begin of a step and the end of its gradient */
     bool quiescing;
-    tensor tensors[];
+    bucket buckets[];
 } state;
 
 enum { COMMUNICATOR = 0, PARTS_MAX = 1 << 20 };
-enum { TAG_READY, TAG_GO }; /* meta: the tensor; and which part of it */
+enum { TAG_READY, TAG_GO }; /* meta: the bucket; and which part of it */
 
 static const gs_peer rank_0 = {GS_WORKER, 0};
 
 static const gs_field fields[] = {
-    {.name = "partition",
+    {.name = "bucket",
      .kind = GS_FIELD_BYTES,
-     GS_FIELD_AT(config, partition_bytes),
+     GS_FIELD_AT(config, bucket_bytes),
      .default_text = "4MB",
      .minimum = 1,
      .maximum = 0x1p40,
-     .help =
-         "larger tensors are cut into parts of this: what is more urgent waits for one at most"},
+     .help = "smaller tensors are merged up to this, larger ones cut: what is urgent waits for one "
+             "part"},
     {.name = "credit",
      .kind = GS_FIELD_BYTES,
      GS_FIELD_AT(config, credit_bytes),
@@ -63,7 +64,7 @@ static const gs_field_table table = {
 
 static int64_t part_elements(const config *chosen, const gs_job *job)
 {
-    return chosen->partition_bytes / job->element_bytes;
+    return chosen->bucket_bytes / job->element_bytes;
 }
 
 static int64_t parts_of(const config *chosen, const gs_job *job, int64_t elements)
@@ -72,11 +73,24 @@ static int64_t parts_of(const config *chosen, const gs_job *job, int64_t element
     return elements / each + (elements % each > 0 ? 1 : 0);
 }
 
+static gs_bucket_rule buckets_of(const config *chosen)
+{
+    return (gs_bucket_rule){chosen->bucket_bytes, chosen->bucket_bytes};
+}
+
+/* Of a whole gradient: gated buckets stay in reverse parameter order. */
 static int64_t all_parts(const config *chosen, const gs_job *job)
 {
-    int64_t parts = 0;
-    for (uint32_t unit = 0; unit < job->unit_count; unit++) {
-        parts += parts_of(chosen, job, job->unit_elements[unit]);
+    gs_bucket_rule rule = buckets_of(chosen);
+    int64_t parts = 0, elements = 0;
+    bool is_first = true;
+    for (uint32_t unit = job->unit_count; unit-- > 0;) {
+        elements += job->unit_elements[unit];
+        if (gs_bucket_is_full(job, &rule, is_first, elements) || unit == 0) {
+            parts += parts_of(chosen, job, elements);
+            elements = 0;
+            is_first = false;
+        }
     }
     return parts;
 }
@@ -84,32 +98,34 @@ static int64_t all_parts(const config *chosen, const gs_job *job)
 static gs_status layout(const void *settings, const gs_job *job, gs_layout *out, gs_error *err)
 {
     const config *chosen = settings;
-    if (chosen->partition_bytes < job->element_bytes) {
+    if (chosen->bucket_bytes < job->element_bytes) {
         return gs_fail(err, GS_EINVAL,
-                       "cross_barrier: partition=%lldB holds no element of %d bytes; use "
-                       "partition=%dB or more",
-                       (long long)chosen->partition_bytes, job->element_bytes, job->element_bytes);
+                       "cross_barrier: bucket=%lldB holds no element of %d bytes; use "
+                       "bucket=%dB or more",
+                       (long long)chosen->bucket_bytes, job->element_bytes, job->element_bytes);
     }
     int64_t parts = all_parts(chosen, job);
     if (parts > PARTS_MAX) {
-        /* Each tensor may have one part that is not full. */
+        /* Each bucket may have one part that is not full. */
         int64_t full = PARTS_MAX - (int64_t)job->unit_count;
         int64_t bytes = job->elements / full * job->element_bytes + job->element_bytes;
         return gs_fail(err, GS_EINVAL,
-                       "cross_barrier: partition=%lldB cuts the gradient into %lld parts, and %d "
-                       "are the most; use partition=%lldB or more",
-                       (long long)chosen->partition_bytes, (long long)parts, PARTS_MAX,
+                       "cross_barrier: bucket=%lldB cuts the gradient into %lld parts, and %d "
+                       "are the most; use bucket=%lldB or more",
+                       (long long)chosen->bucket_bytes, (long long)parts, PARTS_MAX,
                        (long long)bytes);
     }
+    gs_bucket_rule rule = buckets_of(chosen);
+    uint32_t buckets = gs_bucket_count_max(job, &rule);
     *out = (gs_layout){
-        .state_bytes = {[GS_WORKER] = sizeof(state) + job->unit_count * sizeof(tensor)},
+        .state_bytes = {[GS_WORKER] = sizeof(state) + buckets * sizeof(bucket)},
         .outstanding_max = {[GS_WORKER] = (uint32_t)parts},
         .communicator_count = 1,
         .point_to_point = true,
         .ordered = true,
         .gated = true,
-        .applies_slices = job->unit_count > 1,
-        .buckets = {.cap_bytes = 0}, /* one a tensor */
+        .applies_slices = buckets > 1,
+        .buckets = rule,
         .cut = GS_CUT_COMMON,
     };
     return GS_OK;
@@ -144,13 +160,13 @@ static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
 
 /* ---------------------------------------------------------------- parts */
 
-static uint32_t parts_of_tensor(const gs_world *world, uint32_t index)
+static uint32_t parts_of_bucket(const gs_world *world, uint32_t index)
 {
     return (uint32_t)parts_of(gs_world_config(world), gs_world_job(world),
                               gs_bucket_slice(world, index).length);
 }
 
-static gs_slice part_of_tensor(const gs_world *world, uint32_t index, uint32_t part)
+static gs_slice part_of_bucket(const gs_world *world, uint32_t index, uint32_t part)
 {
     gs_slice slice = gs_bucket_slice(world, index);
     int64_t each = part_elements(gs_world_config(world), gs_world_job(world));
@@ -160,18 +176,18 @@ static gs_slice part_of_tensor(const gs_world *world, uint32_t index, uint32_t p
 
 static void reduce(gs_world *world, uint32_t index, uint32_t part)
 {
-    (void)gs_all_reduce(world, COMMUNICATOR, part_of_tensor(world, index, part),
+    (void)gs_all_reduce(world, COMMUNICATOR, part_of_bucket(world, index, part),
                         (uint64_t)index << 32 | part);
 }
 
 /* ---------------------------------------------------------------- rank 0 */
 
-/* The most urgent tensor with a part to go; its own number: none. */
+/* The most urgent bucket with a part to go; `everywhere`: none. */
 static uint32_t most_urgent(const gs_world *world, const state *self)
 {
     uint32_t index = self->everywhere;
     while (index-- > 0) {
-        if (self->tensors[index].issued < parts_of_tensor(world, index)) {
+        if (self->buckets[index].issued < parts_of_bucket(world, index)) {
             return index;
         }
     }
@@ -183,7 +199,7 @@ static void forget_gradient(gs_world *world, state *self)
 {
     self->everywhere = 0;
     for (uint32_t index = 0; index < gs_bucket_count(world); index++) {
-        self->tensors[index].issued = self->tensors[index].told_by = 0;
+        self->buckets[index].issued = self->buckets[index].told_by = 0;
     }
     self->parts_left = (uint32_t)all_parts(gs_world_config(world), gs_world_job(world));
 }
@@ -197,11 +213,11 @@ static void let_go(gs_world *world, state *self)
         if (index == self->everywhere) {
             return;
         }
-        uint32_t part = self->tensors[index].issued++;
+        uint32_t part = self->buckets[index].issued++;
         for (uint32_t rank = 1; rank < job->ranks; rank++) {
             gs_note(world, (gs_peer){GS_WORKER, (uint16_t)rank}, TAG_GO, (int64_t[4]){index, part});
         }
-        self->under_way += part_of_tensor(world, index, part).length;
+        self->under_way += part_of_bucket(world, index, part).length;
         reduce(world, index, part);
         if (--self->parts_left == 0) {
             forget_gradient(world, self);
@@ -209,12 +225,12 @@ static void let_go(gs_world *world, state *self)
     }
 }
 
-/* Ranks tell of tensors in index order. */
+/* Ranks tell of buckets in index order. */
 static void count(gs_world *world, state *self, uint32_t index)
 {
-    self->tensors[index].told_by++;
+    self->buckets[index].told_by++;
     while (self->everywhere < gs_bucket_count(world) &&
-           self->tensors[self->everywhere].told_by == gs_world_job(world)->ranks) {
+           self->buckets[self->everywhere].told_by == gs_world_job(world)->ranks) {
         self->everywhere++;
     }
     let_go(world, self);
@@ -242,12 +258,12 @@ static void apply_what_is_here(gs_world *world, state *self)
 {
     while (self->closed > 0) {
         uint32_t index = self->closed - 1;
-        if (self->tensors[index].reduced < parts_of_tensor(world, index)) {
+        if (self->buckets[index].reduced < parts_of_bucket(world, index)) {
             return;
         }
         gs_slice weights = gs_bucket_slice(world, index);
         weights.vector = GS_PARAM;
-        self->tensors[index].reduced = 0;
+        self->buckets[index].reduced = 0;
         self->closed = index;
         gs_apply_slice(world, weights, GS_GRAD, 1.0, index == 0);
         if (self->gated) {
@@ -272,9 +288,9 @@ static void op_done(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
     uint32_t index = (uint32_t)(event->cookie >> 32);
-    self->tensors[index].reduced++;
+    self->buckets[index].reduced++;
     if (is_rank_0(world)) {
-        self->under_way -= part_of_tensor(world, index, (uint32_t)event->cookie).length;
+        self->under_way -= part_of_bucket(world, index, (uint32_t)event->cookie).length;
         let_go(world, self);
     }
     apply_what_is_here(world, self);

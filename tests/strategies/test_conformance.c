@@ -27,7 +27,7 @@ static const char *const shorter[][2] = {
     {"bmuf", "period=2"},
     {"co2", "period=2"},
     {"cocod", "period=2"},
-    {"cross_barrier", "partition=3000B,credit=5000B"},
+    {"cross_barrier", "bucket=3000B,credit=5000B"},
     {"dasgd", "period=2,delay=1"},
     {"diloco", "period=3"},
     {"easgd", "period=2"},
