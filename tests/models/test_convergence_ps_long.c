@@ -63,3 +63,25 @@ Test(convergence_ps, rates_over_staleness_heal_momentum_where_they_come_on_top)
     teacher_expect_better(&plain, &aware_plain, 0.01, "without momentum");
     cr_expect_lt(published.mean, async.mean);
 }
+
+static teacher_sample asynchronous(const char *parameters)
+{
+    return teacher_accuracies(&task, &(teacher_run){.strategy = "asp",
+                                                    .parameters = parameters,
+                                                    .ranks = 8,
+                                                    .batch = 16,
+                                                    .steps = 400,
+                                                    .rate = 0.32,
+                                                    .momentum = 0.9,
+                                                    .drop_at = 0.75});
+}
+
+/* Each of 8 gradients moves the weights as far as the mean of all does in synchronous SGD: chance
+ * is 0.13 to 0.17. Divided by the ranks, which is the default, it learns. */
+Test(convergence_ps, an_asynchronous_rate_that_is_not_divided_learns_nothing)
+{
+    teacher_sample undivided = asynchronous("rate=1");
+    teacher_sample matched = asynchronous(NULL);
+    cr_expect_lt(undivided.mean, 0.3);
+    teacher_expect_better(&matched, &undivided, 0.45, "divided over not");
+}

@@ -1,6 +1,6 @@
-/* What compression costs where steps are few, and what a rate that is not divided does to an
- * asynchronous server: differences between runs of the same seeds. docs/measured/convergence.md has
- * the numbers; what takes longer is in test_convergence_codecs_long.c and _ps_long.c. */
+/* What compression costs where steps are few, by differences between runs of the same seeds, and
+ * how stale gradients are where ranks may run ahead. docs/measured/convergence.md has the numbers;
+ * what takes longer is in test_convergence_codecs_long.c and test_convergence_ps_long.c. */
 #include "tests/models/teacher_fixture.h"
 
 static teacher task;
@@ -17,10 +17,9 @@ static void teardown(void)
 
 TestSuite(convergence_strategies, .init = setup, .fini = teardown, .timeout = 300);
 
-static teacher_sample after_300_steps(const char *parameters, const char *codec)
+static teacher_sample after_300_steps(const char *codec)
 {
     return teacher_accuracies(&task, &(teacher_run){.strategy = "allreduce",
-                                                    .parameters = parameters,
                                                     .codec = codec,
                                                     .ranks = 8,
                                                     .batch = 16,
@@ -30,38 +29,12 @@ static teacher_sample after_300_steps(const char *parameters, const char *codec)
                                                     .drop_at = 0.75});
 }
 
-/* Measured: dense 0.7610, 1 % 0.7425, 0.1 % 0.6424; gaps 0.019 and 0.100 with spreads of 0.005 and
- * 0.018. At half the rate 0.1 % has 0.702. */
+/* Measured 0.7610 and 0.6424, gap 0.119 with a spread of 0.018. */
 Test(convergence_strategies, compression_costs_accuracy_where_steps_are_few)
 {
-    teacher_sample dense = after_300_steps(NULL, NULL);
-    teacher_sample percent = after_300_steps(NULL, "topk:ratio=0.01");
-    teacher_sample permille = after_300_steps(NULL, "topk:ratio=0.001");
-    teacher_expect_better(&dense, &percent, 0.008, "dense over 1 %");
-    teacher_expect_better(&percent, &permille, 0.06, "1 % over 0.1 %");
+    teacher_sample dense = after_300_steps(NULL);
+    teacher_sample permille = after_300_steps("topk:ratio=0.001");
     teacher_expect_better(&dense, &permille, 0.08, "dense over 0.1 %");
-}
-
-static teacher_sample asynchronous(const char *parameters)
-{
-    return teacher_accuracies(&task, &(teacher_run){.strategy = "asp",
-                                                    .parameters = parameters,
-                                                    .ranks = 8,
-                                                    .batch = 16,
-                                                    .steps = 400,
-                                                    .rate = 0.32,
-                                                    .momentum = 0.9,
-                                                    .drop_at = 0.75});
-}
-
-/* Each of 8 gradients moves the weights as far as the mean of all does in synchronous SGD: chance
- * is 0.13 to 0.17. Divided by the ranks, which is the default, it learns. */
-Test(convergence_strategies, an_asynchronous_rate_that_is_not_divided_learns_nothing)
-{
-    teacher_sample undivided = asynchronous("rate=1");
-    teacher_sample matched = asynchronous(NULL);
-    cr_expect_lt(undivided.mean, 0.3);
-    teacher_expect_better(&matched, &undivided, 0.45, "divided over not");
 }
 
 /* Timing alone: exponential compute times of 32 ranks. */
@@ -90,7 +63,7 @@ static double staleness(const char *strategy, const char *parameters)
 
 /* Without waiting the mean is n - 1 = 31 less what the first gradients of all ranks lack; where
  * nobody may be ahead each round applies n gradients of the same weights one by one, (n - 1)/2. */
-Test(convergence_strategies, a_wider_bound_makes_gradients_staler)
+Test(convergence_timing, a_wider_bound_makes_gradients_staler)
 {
     const char *const bounds[4] = {"staleness=0", "staleness=1", "staleness=4", "staleness=16"};
     double before = 0.0;
