@@ -18,7 +18,7 @@
 GS_KERNEL_LIST(KERNEL_DEFINE)
 #undef KERNEL_DEFINE
 
-static int32_t larger(int32_t largest, float value)
+static inline int32_t larger(int32_t largest, float value)
 {
     int32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -28,9 +28,9 @@ static int32_t larger(int32_t largest, float value)
 
 /* Magnitudes order as their bits do, and what is not finite comes last: whole numbers, whose
  * maximum compilers vectorise. One lane would wait for itself at every float. */
-float gs_kernel_largest(const float *a, size_t count)
+static inline __attribute__((always_inline)) float largest_of(const float *a, size_t count)
 {
-    enum { LANES = 16 };
+    enum { LANES = 32 };
     const int32_t infinite = 0x7f800000;
     int32_t lanes[LANES] = {0}, largest = 0;
     size_t i = 0;
@@ -51,3 +51,25 @@ float gs_kernel_largest(const float *a, size_t count)
     }
     return value;
 }
+
+#if defined(__x86_64__)
+
+/* Before AVX2 a maximum of whole numbers takes five instructions. */
+__attribute__((target("avx2"))) static float largest_by_avx2(const float *a, size_t count)
+{
+    return largest_of(a, count);
+}
+
+float gs_kernel_largest(const float *a, size_t count)
+{
+    return __builtin_cpu_supports("avx2") ? largest_by_avx2(a, count) : largest_of(a, count);
+}
+
+#else
+
+float gs_kernel_largest(const float *a, size_t count)
+{
+    return largest_of(a, count);
+}
+
+#endif

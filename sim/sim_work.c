@@ -3,17 +3,13 @@
  * looks at its vectors. Whoever does must settle first. */
 #include "sim/sim_parts.h"
 
-#include <math.h>
-
 /* On any thread of the team, while the run goes on: the vector of the plan is pinned and GRAD is
  * nobody else's until the first unit is announced (docs/contract.md, rules 1 and 4). Before that
  * comes what was put off, for which everybody waits who asks for more. */
 static void work_off(gs_sim_gradient *gradient)
 {
-    gs_entity_memory *memory = &gradient->sim->entities[gradient->worker].memory;
-    for (uint32_t i = 0; i < gradient->work_count && isfinite(memory->applied_max); i++) {
-        gs_entity_memory_do(memory, &gradient->work[i]);
-    }
+    gs_entity_memory_do(&gradient->sim->entities[gradient->worker].memory, gradient->work,
+                        gradient->work_count);
 }
 
 static void compute(gs_team_job *job, uint32_t member)
@@ -75,7 +71,7 @@ static void put_off(gs_sim *sim, uint32_t entity, const gs_entity_work *work)
         gs_sim_work_settle(sim, entity);
     }
     if (gradient->is_under_way) { /* with nothing that was put off: nobody waits for it */
-        gs_entity_memory_do(&sim->entities[entity].memory, work);
+        gs_entity_memory_do(&sim->entities[entity].memory, work, 1);
     } else {
         gradient->work[gradient->work_count++] = *work;
     }
@@ -96,7 +92,7 @@ bool gs_sim_work_vec(gs_sim *sim, uint32_t entity, gs_vop vop, gs_slice dst, gs_
     if (can_wait(sim, entity)) {
         put_off(sim, entity, &work);
     } else {
-        gs_entity_memory_do(memory, &work);
+        gs_entity_memory_do(memory, &work, 1);
     }
     return true;
 }
@@ -109,7 +105,7 @@ void gs_sim_work_apply(gs_sim *sim, uint32_t entity, gs_slice param, uint32_t gr
     gs_entity_work work;
     gs_entity_memory_plan_apply(memory, param, grad, rate_scale, &work);
     if (!can_wait(sim, entity)) {
-        gs_entity_memory_do(memory, &work);
+        gs_entity_memory_do(memory, &work, 1);
         check(sim, entity, step);
         return;
     }

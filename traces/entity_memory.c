@@ -230,7 +230,7 @@ bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst, gs
     if (!gs_entity_memory_plan_vec(memory, vop, dst, a, k, &work)) {
         return false;
     }
-    gs_entity_memory_do(memory, &work);
+    gs_entity_memory_do(memory, &work, 1);
     return true;
 }
 
@@ -312,8 +312,24 @@ void gs_entity_memory_plan_apply(gs_entity_memory *memory, gs_slice param, uint3
     };
 }
 
-/* Block by block where the rule allows it: the gradient is read twice. */
-static void do_apply(gs_entity_memory *memory, const gs_entity_work *work)
+static void do_vec(const gs_entity_memory *memory, const gs_entity_work *work, size_t from,
+                   size_t count)
+{
+    float *to = work->to + from;
+    if (work->vop == GS_VOP_sub) {
+        gs_kernel_sub(to, to, work->from + from, count, 0.0F);
+    } else {
+        kernels[work->vop](to, work->from + from, NULL, count, work->k);
+    }
+    if (work->is_rounded) {
+        gs_half_round(memory->config.number, to, count);
+    }
+}
+
+/* Block by block where the rule allows it: the gradient is read twice, and thrice where a vec on
+ * the same floats comes just before (NULL: none). */
+static void do_apply(gs_entity_memory *memory, const gs_entity_work *work,
+                     const gs_entity_work *before)
 {
     enum { BLOCK = 8192 };
     const gs_task *task = memory->config.task;
@@ -325,6 +341,9 @@ static void do_apply(gs_entity_memory *memory, const gs_entity_work *work)
     for (; part.offset < end; part.offset += part.count) {
         size_t left = end - part.offset;
         part.count = left < BLOCK || is_whole ? left : BLOCK;
+        if (before != NULL) {
+            do_vec(memory, before, part.offset - work->update.offset, part.count);
+        }
         double here = gs_largest_magnitude(part.gradient + part.offset, part.count);
         largest = here > largest ? here : largest;
         is_made = gs_task_apply(task, &part);
@@ -337,22 +356,30 @@ static void do_apply(gs_entity_memory *memory, const gs_entity_work *work)
     }
 }
 
-void gs_entity_memory_do(gs_entity_memory *memory, const gs_entity_work *work)
+/* A vec whose result is just what the apply after it reads. */
+static bool is_before(const gs_entity_work *vec, const gs_entity_work *apply)
 {
-    if (work->count == 0) {
-        return;
-    }
-    if (work->to == NULL) {
-        do_apply(memory, work);
-        return;
-    }
-    if (work->vop == GS_VOP_sub) {
-        gs_kernel_sub(work->to, work->to, work->from, work->count, 0.0F);
-    } else {
-        kernels[work->vop](work->to, work->from, NULL, work->count, work->k);
-    }
-    if (work->is_rounded) {
-        gs_half_round(memory->config.number, work->to, work->count);
+    return vec->to != NULL && apply->to == NULL && vec->count == apply->count &&
+           vec->to == apply->update.gradient + apply->update.offset;
+}
+
+void gs_entity_memory_do(gs_entity_memory *memory, const gs_entity_work *work, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (work[i].count == 0) {
+            continue;
+        }
+        if (i + 1 < count && is_before(&work[i], &work[i + 1])) {
+            do_apply(memory, &work[i + 1], &work[i]);
+            i++;
+        } else if (work[i].to == NULL) {
+            do_apply(memory, &work[i], NULL);
+        } else {
+            do_vec(memory, &work[i], 0, work[i].count);
+        }
+        if (!isfinite(memory->applied_max)) {
+            return;
+        }
     }
 }
 
@@ -361,7 +388,7 @@ void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t g
 {
     gs_entity_work work;
     gs_entity_memory_plan_apply(memory, param, grad, rate_scale, &work);
-    gs_entity_memory_do(memory, &work);
+    gs_entity_memory_do(memory, &work, 1);
 }
 
 gs_status gs_entity_memory_check_applied(const gs_entity_memory *memory, gs_error *err)

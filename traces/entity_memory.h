@@ -144,7 +144,8 @@ GS_MUST_USE bool gs_entity_memory_plan_vec(gs_entity_memory *memory, gs_vop vop,
                                            gs_slice a, double k, gs_entity_work *out);
 void gs_entity_memory_plan_apply(gs_entity_memory *memory, gs_slice param, uint32_t grad,
                                  double rate_scale, gs_entity_work *out);
-void gs_entity_memory_do(gs_entity_memory *memory, const gs_entity_work *work);
+/* One after the other, up to an apply of what is not finite (gs_entity_memory_check_applied). */
+void gs_entity_memory_do(gs_entity_memory *memory, const gs_entity_work *work, uint32_t count);
 /* false: the next thing asked for depends on what an apply finds in its numbers (a dynamic loss
  * scale), which then are worked on at once. */
 bool gs_entity_memory_can_wait(const gs_entity_memory *memory);
