@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SLICE_EVENTS = 20000 /* a few ms: soon enough for a signal and for progress */ };
+/* An event is a message, of which there are a million a second, or ends a gradient that takes a
+ * second to compute. Between slices signals are heard and progress is told. */
+enum { SLICE_EVENTS_MAX = 20000 };
+static const gs_time_ns slice_ns = 10 * GS_NS_PER_MS;
 
 static gs_time_ns clock_ns(void)
 {
@@ -65,7 +68,16 @@ void gs_outcome_fail(gs_outcome *out, const char *text)
 
 static void play(const gs_run_plan *plan, gs_sim *sim)
 {
-    while (gs_sim_run(sim, SLICE_EVENTS)) {
+    uint64_t events = 1;
+    gs_time_ns began = clock_ns();
+    while (gs_sim_run(sim, events)) {
+        gs_time_ns now = clock_ns();
+        if (now - began > slice_ns) {
+            events = events > 1 ? events / 2 : 1;
+        } else if (events < SLICE_EVENTS_MAX) {
+            events *= 2;
+        }
+        began = now;
         if (gs_interrupt_signal() != 0) {
             gs_sim_interrupt(sim);
         }

@@ -83,12 +83,16 @@ static void run_here(pool *all)
 
 typedef struct child {
     int fd;
+    pid_t parent;
     double told;
 } child;
 
 static void tell_parent(void *context, double share)
 {
     child *self = context;
+    if (getppid() != self->parent) {
+        _exit(GS_EXIT_FAILED); /* nobody is left to take the result */
+    }
     if (share - self->told >= 0.01) {
         self->told = share;
         if (!gs_wire_send_progress(self->fd, share)) {
@@ -97,10 +101,10 @@ static void tell_parent(void *context, double share)
     }
 }
 
-static _Noreturn void run_child(const pool *all, uint32_t run, int fd)
+static _Noreturn void run_child(const pool *all, uint32_t run, int fd, pid_t parent)
 {
     gs_interrupt_follow();
-    child self = {.fd = fd, .told = -1.0}; /* says at once that it runs */
+    child self = {.fd = fd, .parent = parent, .told = -1.0}; /* says at once that it runs */
     gs_run_plan plan = plan_of(all, run);
     plan.progress = tell_parent;
     plan.context = &self;
@@ -118,6 +122,7 @@ static bool start_child(pool *all, worker *place)
     if (pipe(ends) != 0) {
         return false;
     }
+    pid_t parent = getpid();
     pid_t process = fork();
     if (process < 0) {
         close(ends[0]);
@@ -126,7 +131,7 @@ static bool start_child(pool *all, worker *place)
     }
     if (process == 0) {
         close(ends[0]);
-        run_child(all, all->next, ends[1]);
+        run_child(all, all->next, ends[1], parent);
     }
     close(ends[1]);
     *place = (worker){.process = process, .fd = ends[0], .run = all->next};

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLICE_EVENTS = 1000 /* small: a run that has passed the window ends soon */ };
+/* Small: a run that has passed the window ends soon, and so does one that a signal ends. */
+enum { SLICE_EVENTS = 64 };
 
 /* Digits of a step into out; false: none, or too many. */
 static bool read_step(const char **text, int64_t *out)
