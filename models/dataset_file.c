@@ -1,8 +1,12 @@
 #include "models/dataset_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 gs_status gs_data_no_memory(const char *what, gs_error *err)
 {
@@ -39,9 +43,16 @@ static gs_status read_stream(FILE *stream, const char *file, gs_arena *arena,
 gs_status gs_data_file_read(const char *file, const char *hint, gs_arena *arena,
                             const char **out_bytes, size_t *out_length, gs_error *err)
 {
-    FILE *stream = fopen(file, "rb");
+    int handle = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO would wait for ever */
+    if (handle < 0) {
+        bool missing = errno == ENOENT;
+        return gs_fail(err, missing ? GS_ENOTFOUND : GS_EIO, "%s: cannot be opened%s%s", file,
+                       missing ? "" : ": ", missing ? hint : strerror(errno));
+    }
+    FILE *stream = fdopen(handle, "rb");
     if (stream == NULL) {
-        return gs_fail(err, GS_ENOTFOUND, "%s: cannot be opened%s", file, hint);
+        close(handle);
+        return gs_data_no_memory(file, err);
     }
     gs_status status = read_stream(stream, file, arena, out_bytes, out_length, err);
     fclose(stream);

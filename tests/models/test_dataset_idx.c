@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static gs_arena arena;
 static gs_dataset set;
@@ -235,6 +237,22 @@ Test(dataset_idx, test_files_belong_together_and_files_must_be_there)
     cr_expect_str_eq(err.text, GS_TEST_SOURCE_DIR ": is no regular file");
     config = config_of("", "b");
     cr_expect_eq(gs_data_load(&config, "", &arena, &set, &err), GS_EINVAL);
+}
+
+/* Who opens a FIFO that nobody writes to as a file waits for ever. */
+Test(dataset_idx, what_is_no_file_is_refused_at_once, .timeout = 10)
+{
+    char path[TEST_PATH_BYTES];
+    test_temp_file(path, "", 0);
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    gs_data_config config = config_of(path, "b");
+    cr_expect_eq(gs_data_load(&config, "", &arena, &set, &err), GS_EIO);
+    cr_expect(strstr(err.text, ": is no regular file") != NULL, "%s", err.text);
+    unlink(path);
+    config = config_of(GS_TEST_SOURCE_DIR "/LICENSE/x", "b");
+    cr_expect_eq(gs_data_load(&config, "", &arena, &set, &err), GS_EIO);
+    cr_expect_str_eq(err.text, GS_TEST_SOURCE_DIR "/LICENSE/x: cannot be opened: Not a directory");
 }
 
 Test(dataset_idx, a_packed_file_is_named_as_such)
