@@ -130,6 +130,7 @@ Test(scenario_device, llama_by_adam_in_mixed_precision_is_sixteen_bytes_a_parame
     cr_expect_eq(gs_scenario_runnable(&scenario, &err), GS_OK, "%s", err.text);
 }
 
+/* Sharded over 8 ranks, 163 GB are less by 7/8 of the 27 + 53.9 GB that an update needs. */
 Test(scenario_device, a_job_that_fits_no_rank_is_not_runnable_and_says_what_helps)
 {
     READ("workload.profile=llama2_7b", "workload.dtype=bf16", "workload.batch_per_rank=1",
@@ -141,7 +142,7 @@ Test(scenario_device, a_job_that_fits_no_rank_is_not_runnable_and_says_what_help
         "GB: parameters 13.5 GB + master weights 27 GB + gradients 13.5 GB + optimizer 53.9 GB + "
         "buckets 262 MB + activations 54.8 GB; no batch fits; what helps: "
         "memory.checkpointing=full (111 GB), memory.offload=optimizer (82 GB), all of these (30 "
-        "GB), a larger device (B200), sharding in a later version");
+        "GB), a larger device (B200), strategy sharded (92.1 GB)");
 }
 
 Test(scenario_device, the_largest_batch_that_is_told_runs_and_the_next_does_not)

@@ -120,12 +120,13 @@ static void append_help(text_list *list, const char *what, const gs_memory_job *
 }
 
 /* What would help, each with what is needed then; together where there are several. */
-static void append_cures(text_list *list, const gs_memory_job *job, int64_t batch)
+static void append_cures(text_list *list, const gs_memory_job *job, int64_t ranks, int64_t batch)
 {
     gs_memory_job all = *job;
     gs_memory_job one = *job;
     int count = 0;
     append(list, "; what helps: ");
+    const size_t begun = list->used;
     one.element_bytes = all.element_bytes = job->element_bytes > 2 ? 2 : job->element_bytes;
     if (gs_memory_of(&one, batch).total_bytes < gs_memory_of(job, batch).total_bytes) {
         append_help(list, "dtype=fp16", &one, batch);
@@ -153,7 +154,18 @@ static void append_cures(text_list *list, const gs_memory_job *job, int64_t batc
     if (larger != NULL) {
         append(list, "a larger device (%s), ", larger->name);
     }
-    append(list, "sharding in a later version");
+    one = *job;
+    one.shards = ranks;
+    one.own_vectors = one.copies = 0;
+    if (job->shards <= 1 &&
+        gs_memory_of(&one, batch).total_bytes < gs_memory_of(job, batch).total_bytes) {
+        append_help(list, "strategy sharded", &one, batch);
+    }
+    if (list->used == begun) {
+        append(list, "a smaller model");
+    } else if (list->used < sizeof list->text) {
+        list->text[list->used -= 2] = '\0'; /* the last comma */
+    }
 }
 
 static void tell_misfit(gs_scenario_reader *reader, const gs_node_group *group,
@@ -176,7 +188,7 @@ static void tell_misfit(gs_scenario_reader *reader, const gs_node_group *group,
     } else {
         append(&list, "; no batch fits");
     }
-    append_cures(&list, job, batch);
+    append_cures(&list, job, reader->out->ranks, batch);
     const char *copy = gs_arena_text(reader->arena, list.text);
     /* Without memory for the reason a run must still be refused. */
     reader->out->misfit = copy == NULL ? "a device has too little memory" : copy;
