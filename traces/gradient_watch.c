@@ -99,8 +99,7 @@ gs_status gs_gradient_watch_create(const gs_gradient_watch_config *config, gs_ar
 static bool is_sampled(const gs_gradient_watch *watch, int64_t step)
 {
     int64_t every = watch->config.fidelity_every;
-    return gs_optimizer_is_linear(watch->config.optimizer) && step >= 0 &&
-           step % every == step / every % every;
+    return step >= 0 && step % every == step / every % every;
 }
 
 /* Only of a linear optimizer does the change of the weights tell what was applied. */

@@ -419,6 +419,21 @@ Test(gradient_watch, ranks_say_how_noisy_their_gradients_are)
     cr_expect_eq(count_of("noise_scale_samples"), 2);
 }
 
+/* Gradients are what they are, whatever is made of them: only fidelity needs a linear update. */
+Test(gradient_watch, noise_is_measured_under_every_optimizer)
+{
+    watch_with(0.0, 0.0, 1000, 0);
+    optimizer.kind = GS_ADAM;
+    plant();
+    tell(0, 0);
+    tell(1, 0);
+    gs_run_facts facts = {0};
+    gs_gradient_watch_facts(watch, &facts);
+    cr_expect_eq(facts.compared_steps, 1);
+    cr_expect_float_eq(facts.noise_scale_samples, 2.0 * PROBE_BATCH / 15.0, 1e-9);
+    cr_expect_eq(facts.fidelity_steps, 0);
+}
+
 /* One model moves by 2 in four elements: both are 2 from their mean. */
 Test(gradient_watch, models_that_drift_apart_are_measured)
 {
