@@ -113,7 +113,7 @@ static void tell_gradient(const gs_divergence *d, char *out, size_t bytes)
     (void)d;
     (void)snprintf(out, bytes,
                    "a gradient was over %g, the most that fp16 holds, before anything was summed "
-                   "or scaled; use bf16, or optimizer.clip and a smaller rate",
+                   "or scaled; use bf16, or a loss_scale below 1 or dynamic",
                    fp16_max);
 }
 

@@ -85,7 +85,8 @@ Test(divergence, of_gradients_that_were_scaled_too_far)
                      "summed, and it was multiplied by loss_scale 1024; use a smaller one or "
                      "dynamic");
     seen.loss_scale = 1.0;
-    cr_expect(says("before anything was summed or scaled"));
+    cr_expect(says("before anything was summed or scaled; use bf16, or a loss_scale below 1 or "
+                   "dynamic"));
     seen.number = GS_BF16;
     cr_expect(says("nothing that was measured"));
 }
