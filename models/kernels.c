@@ -4,9 +4,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "models/wide.h"
+
 /* The loops carry no sum, so a compiler may vectorise them without changing a bit. */
 #define KERNEL_DEFINE(name, formula)                                                               \
-    void gs_kernel_##name(float *dst, const float *a, const float *b, size_t count, float k)       \
+    GS_WIDE_BODY void name##_body(float *dst, const float *a, const float *b, size_t count,        \
+                                  float k)                                                         \
     {                                                                                              \
         (void)a;                                                                                   \
         (void)b;                                                                                   \
@@ -14,11 +17,24 @@
         for (size_t i = 0; i < count; i++) {                                                       \
             dst[i] = formula;                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    GS_WIDE static void name##_wide(float *dst, const float *a, const float *b, size_t count,      \
+                                    float k)                                                       \
+    {                                                                                              \
+        name##_body(dst, a, b, count, k);                                                          \
+    }                                                                                              \
+    void gs_kernel_##name(float *dst, const float *a, const float *b, size_t count, float k)       \
+    {                                                                                              \
+        if (GS_IS_WIDE) {                                                                          \
+            name##_wide(dst, a, b, count, k);                                                      \
+        } else {                                                                                   \
+            name##_body(dst, a, b, count, k);                                                      \
+        }                                                                                          \
     }
 GS_KERNEL_LIST(KERNEL_DEFINE)
 #undef KERNEL_DEFINE
 
-static inline int32_t larger(int32_t largest, float value)
+GS_WIDE_BODY int32_t larger(int32_t largest, float value)
 {
     int32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -28,7 +44,7 @@ static inline int32_t larger(int32_t largest, float value)
 
 /* Magnitudes order as their bits do, and what is not finite comes last: whole numbers, whose
  * maximum compilers vectorise. One lane would wait for itself at every float. */
-static inline __attribute__((always_inline)) float largest_of(const float *a, size_t count)
+GS_WIDE_BODY float largest_body(const float *a, size_t count)
 {
     enum { LANES = 32 };
     const int32_t infinite = 0x7f800000;
@@ -52,24 +68,12 @@ static inline __attribute__((always_inline)) float largest_of(const float *a, si
     return value;
 }
 
-#if defined(__x86_64__)
-
-/* Before AVX2 a maximum of whole numbers takes five instructions. */
-__attribute__((target("avx2"))) static float largest_by_avx2(const float *a, size_t count)
+GS_WIDE static float largest_wide(const float *a, size_t count)
 {
-    return largest_of(a, count);
+    return largest_body(a, count);
 }
 
 float gs_kernel_largest(const float *a, size_t count)
 {
-    return __builtin_cpu_supports("avx2") ? largest_by_avx2(a, count) : largest_of(a, count);
+    return GS_IS_WIDE ? largest_wide(a, count) : largest_body(a, count);
 }
-
-#else
-
-float gs_kernel_largest(const float *a, size_t count)
-{
-    return largest_of(a, count);
-}
-
-#endif

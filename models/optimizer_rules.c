@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "models/network.h"
+#include "models/wide.h"
 
 double gs_sum_of_squares(const float *floats, size_t count)
 {
@@ -27,7 +28,7 @@ double gs_sum_of_squares(const float *floats, size_t count)
 /* What is left of an average once its gradients stay 0, as those of a closed unit do: it would fall
  * into the subnormal floats, where processors take a hundred times as long, and stay there. NaN is
  * kept. */
-static float normal_or_zero(float value)
+GS_WIDE_BODY float normal_or_zero(float value)
 {
     return fabsf(value) < FLT_MIN ? 0.0F : value;
 }
@@ -38,15 +39,15 @@ typedef struct sgd {
     float rate, momentum, decay, factor;
 } sgd;
 
-static void plain(sgd by, float *parameters, const float *gradient, size_t count)
+GS_WIDE_BODY void plain(sgd by, float *parameters, const float *gradient, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         parameters[i] -= by.rate * (by.factor * gradient[i] + by.decay * parameters[i]);
     }
 }
 
-static void heavy_ball(sgd by, float *parameters, const float *gradient, float *velocity,
-                       size_t count)
+GS_WIDE_BODY void heavy_ball(sgd by, float *parameters, const float *gradient, float *velocity,
+                             size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         velocity[i] = normal_or_zero(by.momentum * velocity[i] +
@@ -55,8 +56,8 @@ static void heavy_ball(sgd by, float *parameters, const float *gradient, float *
     }
 }
 
-static void nesterov(sgd by, float *parameters, const float *gradient, float *velocity,
-                     size_t count)
+GS_WIDE_BODY void nesterov(sgd by, float *parameters, const float *gradient, float *velocity,
+                           size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         float g = by.factor * gradient[i] + by.decay * parameters[i];
@@ -65,7 +66,7 @@ static void nesterov(sgd by, float *parameters, const float *gradient, float *ve
     }
 }
 
-void gs_rule_sgd(const gs_rule_step *step)
+GS_WIDE_BODY void sgd_body(const gs_rule_step *step)
 {
     const gs_optimizer_config *config = step->config;
     const gs_optimizer_update *update = step->update;
@@ -86,9 +87,23 @@ void gs_rule_sgd(const gs_rule_step *step)
     }
 }
 
+GS_WIDE static void sgd_wide(const gs_rule_step *step)
+{
+    sgd_body(step);
+}
+
+void gs_rule_sgd(const gs_rule_step *step)
+{
+    if (GS_IS_WIDE) {
+        sgd_wide(step);
+    } else {
+        sgd_body(step);
+    }
+}
+
 /* ---------------------------------------------------------------- adam */
 
-void gs_rule_adam(const gs_rule_step *step)
+GS_WIDE_BODY void adam_body(const gs_rule_step *step)
 {
     const gs_optimizer_config *config = step->config;
     const gs_optimizer_update *update = step->update;
@@ -112,6 +127,20 @@ void gs_rule_adam(const gs_rule_step *step)
         mean[i] = normal_or_zero(beta1 * mean[i] + rest1 * g);
         square[i] = normal_or_zero(beta2 * square[i] + rest2 * (g * g));
         parameters[i] = x - rate * (mean[i] / (sqrtf(square[i]) * root + epsilon));
+    }
+}
+
+GS_WIDE static void adam_wide(const gs_rule_step *step)
+{
+    adam_body(step);
+}
+
+void gs_rule_adam(const gs_rule_step *step)
+{
+    if (GS_IS_WIDE) {
+        adam_wide(step);
+    } else {
+        adam_body(step);
     }
 }
 
