@@ -169,14 +169,14 @@ Test(optimizer_rules, lars_follows_its_reference)
 
 static gs_optimizer_update one(float *x, const float *g, float *state)
 {
+    static const gs_network network_of_one = {
+        .parameter_count = 1, .layer_count = 1, .layers = {{.parameter_count = 1}}};
     return (gs_optimizer_update){.parameters = x,
                                  .gradient = g,
                                  .state = state,
                                  .parameter_count = 1,
                                  .count = 1,
-                                 .network = &(const gs_network){.parameter_count = 1,
-                                                                .layer_count = 1,
-                                                                .layers = {{.parameter_count = 1}}},
+                                 .network = &network_of_one,
                                  .rate_scale = 1.0};
 }
 
