@@ -116,12 +116,27 @@ static void add(const gs_sum *sum, float *so_far, const float *term, size_t coun
     gs_half_round(number, so_far, count);
 }
 
-static void sum_block(const gs_sum *sum, uint32_t part, size_t from, size_t count)
+/* One part of the op: where it lies in the vectors of member 0, and of every other member that has
+ * lent the same slice, as all do but in odd strategies. */
+typedef struct place {
+    uint32_t part;
+    size_t index, count;
+} place;
+
+static float *floats_at(const gs_sum *sum, const place *at, uint32_t member)
+{
+    const gs_slice *own = &sum->slices[member], *first = &sum->slices[0];
+    size_t count;
+    return own->vector == first->vector && own->offset == first->offset
+               ? sum->memories[member]->vectors.data + at->index
+               : floats_of(sum, at->part, member, &count);
+}
+
+static void sum_block(const gs_sum *sum, const place *at, size_t from, size_t count)
 {
     float so_far[BLOCK];
-    size_t all;
     for (uint32_t turn = 0; turn < sum->members; turn++) {
-        const float *term = floats_of(sum, part, member_at(sum, part, turn), &all) + from;
+        const float *term = floats_at(sum, at, member_at(sum, at->part, turn)) + from;
         if (turn == 0) {
             gs_kernel_copy(so_far, term, NULL, count, 0.0F);
         } else {
@@ -129,19 +144,18 @@ static void sum_block(const gs_sum *sum, uint32_t part, size_t from, size_t coun
         }
     }
     for (uint32_t member = 0; member < sum->members; member++) {
-        float *to = floats_of(sum, part, member, &all) + from;
-        gs_kernel_copy(to, so_far, NULL, count, 0.0F);
+        gs_kernel_copy(floats_at(sum, at, member) + from, so_far, NULL, count, 0.0F);
     }
 }
 
 void gs_sum_floats(const gs_sum *sum, uint32_t share, uint32_t shares)
 {
     for (uint32_t part = 0; part < parts_of(sum) && sum->members > 1; part++) {
-        size_t count;
-        (void)floats_of(sum, part, 0, &count);
-        size_t end = count * (share + 1) / shares;
-        for (size_t from = count * share / shares; from < end; from += BLOCK) {
-            sum_block(sum, part, from, end - from < BLOCK ? end - from : BLOCK);
+        place at = {.part = part};
+        at.index = (size_t)(floats_of(sum, part, 0, &at.count) - sum->memories[0]->vectors.data);
+        size_t end = at.count * (share + 1) / shares;
+        for (size_t from = at.count * share / shares; from < end; from += BLOCK) {
+            sum_block(sum, &at, from, end - from < BLOCK ? end - from : BLOCK);
         }
     }
 }
