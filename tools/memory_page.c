@@ -46,24 +46,53 @@ static char *add_devices(char *text, const gs_scenario *scenario, const gs_memor
     return any ? text : join(text, "; ", gs_text("not checked: no memory of a device is known"));
 }
 
+/* ": parameters 102 MB + gradients 102 MB" */
+static char *add_parts(char *text, const gs_memory *memory)
+{
+    char bytes[GS_UNIT_TEXT_BYTES];
+    const char *between = ": ";
+    for (int i = 0; i < GS_MEMORY_PARTS; i++) {
+        if (memory->bytes[i] > 0) {
+            text = join(text, between,
+                        gs_text("%s %s", gs_memory_part_names[i],
+                                gs_format_bytes(memory->bytes[i], bytes)));
+            between = " + ";
+        }
+    }
+    return text;
+}
+
+static gs_memory server_of(const gs_scenario *scenario, uint32_t strategy)
+{
+    return gs_memory_of(&scenario->server_memory[strategy], 0);
+}
+
+/* "; each of 2 servers 204 MB: parameters ..." where the strategy has servers. */
+static char *add_servers(char *text, const gs_scenario *scenario, uint32_t strategy)
+{
+    uint32_t servers = scenario->servers[strategy];
+    char bytes[GS_UNIT_TEXT_BYTES];
+    if (servers == 0) {
+        return text;
+    }
+    gs_memory memory = server_of(scenario, strategy);
+    gs_format_bytes(memory.total_bytes, bytes);
+    text = join(text, "; ",
+                servers == 1 ? gs_text("the server %s", bytes)
+                             : gs_text("each of %u servers %s", servers, bytes));
+    return add_parts(text, &memory);
+}
+
 char *gs_memory_sentence(const gs_scenario *scenario, uint32_t strategy)
 {
     const gs_memory_job *job = &scenario->memory[strategy];
     int64_t batch = scenario->workload.batch_per_rank;
     gs_memory memory = gs_memory_of(job, batch);
     char bytes[GS_UNIT_TEXT_BYTES];
-    const char *between = ": ";
     char *text =
         gs_text("%s a rank by %s at batch %lld", gs_format_bytes(memory.total_bytes, bytes),
                 scenario->strategies[strategy].label, (long long)batch);
-    for (int i = 0; i < GS_MEMORY_PARTS; i++) {
-        if (memory.bytes[i] > 0) {
-            text = join(
-                text, between,
-                gs_text("%s %s", gs_memory_part_names[i], gs_format_bytes(memory.bytes[i], bytes)));
-            between = " + ";
-        }
-    }
+    text = add_parts(text, &memory);
     if (job->activations.all == 0) {
         text = join(text, "; ", gs_text("activations are not known and not counted"));
     }
@@ -71,16 +100,19 @@ char *gs_memory_sentence(const gs_scenario *scenario, uint32_t strategy)
         text = join(text, "; ",
                     gs_text("%s in the host's memory", gs_format_bytes(memory.host_bytes, bytes)));
     }
-    return add_devices(text, scenario, job);
+    return add_devices(add_servers(text, scenario, strategy), scenario, job);
 }
 
 bool gs_memory_is_repeated(const gs_scenario *scenario, uint32_t strategy)
 {
     int64_t batch = scenario->workload.batch_per_rank;
     double own = (double)gs_memory_of(&scenario->memory[strategy], batch).total_bytes;
+    double own_server = (double)server_of(scenario, strategy).total_bytes;
     for (uint32_t i = 0; i < strategy; i++) {
         double other = (double)gs_memory_of(&scenario->memory[i], batch).total_bytes;
-        if (fabs(own - other) <= SAME_RATIO * other) {
+        double other_server = (double)server_of(scenario, i).total_bytes;
+        if (fabs(own - other) <= SAME_RATIO * other &&
+            fabs(own_server - other_server) <= SAME_RATIO * other_server) {
             return true;
         }
     }
@@ -112,6 +144,21 @@ static gs_json *device_json(const gs_node_group *group, const gs_memory_job *job
     return object;
 }
 
+static gs_json *server_json(const gs_scenario *scenario, uint32_t strategy)
+{
+    if (scenario->servers[strategy] == 0) {
+        return gs_json_new_null();
+    }
+    gs_memory memory = server_of(scenario, strategy);
+    gs_json *object = gs_need(gs_json_new_object());
+    set(object, "count", gs_json_new_int(scenario->servers[strategy]));
+    for (int i = 0; i < GS_MEMORY_PARTS; i++) {
+        set(object, gs_memory_part_keys[i], gs_json_new_int(memory.bytes[i]));
+    }
+    set(object, "total_bytes", gs_json_new_int(memory.total_bytes));
+    return object;
+}
+
 static gs_json *strategy_json(const gs_scenario *scenario, uint32_t strategy)
 {
     const gs_memory_job *job = &scenario->memory[strategy];
@@ -134,6 +181,7 @@ static gs_json *strategy_json(const gs_scenario *scenario, uint32_t strategy)
         }
     }
     set(object, "devices", devices);
+    set(object, "server", server_json(scenario, strategy));
     return object;
 }
 

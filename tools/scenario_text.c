@@ -62,6 +62,18 @@ int64_t gs_scenario_budget_samples(const gs_scenario *scenario)
            (int64_t)scenario->ranks;
 }
 
+/* ", 2 servers on their own network cards" where a strategy uses servers. */
+static char *servers_text(const gs_scenario *scenario)
+{
+    uint32_t servers = 0;
+    for (uint32_t i = 0; i < scenario->strategy_count; i++) {
+        servers = scenario->servers[i] > servers ? scenario->servers[i] : servers;
+    }
+    return servers == 0   ? gs_text("%s", "")
+           : servers == 1 ? gs_text(", a server on its own network card")
+                          : gs_text(", %u servers on their own network cards", servers);
+}
+
 char *gs_scenario_headline(const gs_scenario *scenario)
 {
     const gs_link *outer = gs_scenario_outer_link(scenario);
@@ -76,9 +88,12 @@ char *gs_scenario_headline(const gs_scenario *scenario)
             ? gs_text("seed %llu", (unsigned long long)scenario->seed)
             : gs_text("seeds %llu..%llu", (unsigned long long)scenario->seed,
                       (unsigned long long)scenario->seed + (unsigned long long)scenario->seeds - 1);
-    char *text = gs_text("%s: %s, %s; gradients %s %s, compute of %s; %s", scenario->name, nodes,
-                         link, gs_format_bytes(gs_scenario_gradient_bytes(scenario), bytes),
-                         dtype_of(scenario), scenario->workload.profile->source, seeds);
+    char *servers = servers_text(scenario);
+    char *text =
+        gs_text("%s: %s, %s%s; gradients %s %s, compute of %s; %s", scenario->name, nodes, link,
+                servers, gs_format_bytes(gs_scenario_gradient_bytes(scenario), bytes),
+                dtype_of(scenario), scenario->workload.profile->source, seeds);
+    free(servers);
     free(nodes);
     free(link);
     free(seeds);

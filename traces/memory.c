@@ -40,9 +40,11 @@ gs_memory gs_memory_of(const gs_memory_job *job, int64_t batch)
     bytes[GS_MEMORY_PARAMETERS] = vector;
     int64_t shards = job->shards > 1 ? job->shards : 1;
     int64_t wide_shard = wide_vector / shards + (wide_vector % shards > 0 ? 1 : 0);
-    bytes[GS_MEMORY_MASTER_WEIGHTS] = job->element_bytes < FLOAT_BYTES ? wide_shard : 0;
     bytes[GS_MEMORY_GRADIENTS] = vector;
-    bytes[GS_MEMORY_OPTIMIZER] = times(wide_shard, job->state_vectors);
+    if (!job->is_served) {
+        bytes[GS_MEMORY_MASTER_WEIGHTS] = job->element_bytes < FLOAT_BYTES ? wide_shard : 0;
+        bytes[GS_MEMORY_OPTIMIZER] = times(wide_shard, job->state_vectors);
+    }
     bytes[GS_MEMORY_OWN_VECTORS] = times(wide_vector, job->own_vectors);
     bytes[GS_MEMORY_BUCKETS] =
         times(times(job->elements, job->copies) + job->bucket_elements, job->element_bytes);

@@ -1,4 +1,4 @@
-/* What a rank must hold in the memory of its device, part by part: a pure function of the job.
+/* What a rank or a server must hold in its memory, part by part: a pure function of the job.
  *
  * The count is that of what training cannot do without; the framework's own memory, workspaces of
  * libraries and fragmentation come on top and are not counted. Parameters and gradients have the
@@ -38,6 +38,7 @@ typedef struct gs_memory_job {
     gs_layer_activations activations; /* of one sample; all 0: not known, counted as nothing */
     bool checkpointing;               /* full: outputs of blocks, and one block at a time */
     bool offload;                     /* master weights and optimizer lie in the host's memory */
+    bool is_served; /* master weights and optimizer are on servers, which make the updates */
 } gs_memory_job;
 
 typedef struct gs_memory {

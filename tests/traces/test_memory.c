@@ -70,6 +70,15 @@ Test(memory, offload_moves_master_weights_and_optimizer_to_the_host)
     cr_expect_eq(memory.total_bytes, 4 * llama.elements + 2 * INT64_C(27410825216));
 }
 
+Test(memory, where_servers_update_a_rank_has_parameters_and_gradients)
+{
+    gs_memory_job job = llama;
+    job.is_served = job.offload = true;
+    gs_memory memory = gs_memory_of(&job, 1);
+    cr_expect_eq(memory.total_bytes, 4 * llama.elements + 2 * INT64_C(27410825216));
+    cr_expect_eq(memory.host_bytes, 0, "there is nothing to move");
+}
+
 /* 16 n = 107.8 GB and 54.82165 GB a sample: 192 GB hold one, 217.5 GB hold two. */
 Test(memory, the_largest_batch_fits_and_the_next_does_not)
 {

@@ -193,6 +193,32 @@ Test(scenario_device, offload_moves_twelve_bytes_an_element_over_the_host_link)
     cr_expect_eq(gs_scenario_offload_ns(&scenario, 0, 124439808), 0);
 }
 
+/* A shard of 124,439,808 parameters over 5 servers is 24,887,962, rounded up; by asp a server has
+ * one copy under way to each of the 8 ranks. */
+Test(scenario_device, servers_have_what_an_update_needs)
+{
+    READ("workload.profile=gpt2", "workload.dtype=bf16", "workload.optimizer={\"name\":\"adam\"}",
+         "workload.memory.offload=optimizer", "cluster.servers.count=5",
+         "strategies=[{\"name\":\"asp\"},{\"name\":\"bsp_ps\"},{\"name\":\"allreduce\"}]");
+    const int64_t shard = 24887962;
+    gs_memory memory = gs_memory_of(&scenario.memory[0], 1);
+    cr_expect_eq(memory.bytes[GS_MEMORY_MASTER_WEIGHTS], 0);
+    cr_expect_eq(memory.bytes[GS_MEMORY_OPTIMIZER], 0);
+    gs_memory server = gs_memory_of(&scenario.server_memory[0], 0);
+    cr_expect_eq(scenario.servers[0], 5u);
+    cr_expect_eq(server.bytes[GS_MEMORY_PARAMETERS], 2 * shard);
+    cr_expect_eq(server.bytes[GS_MEMORY_MASTER_WEIGHTS], 4 * shard);
+    cr_expect_eq(server.bytes[GS_MEMORY_OPTIMIZER], 8 * shard);
+    cr_expect_eq(server.bytes[GS_MEMORY_OWN_VECTORS], 0);
+    cr_expect_eq(server.bytes[GS_MEMORY_ACTIVATIONS], 0);
+    cr_expect_geq(server.bytes[GS_MEMORY_BUCKETS], 2 * 8 * shard);
+    cr_expect_eq(gs_memory_of(&scenario.server_memory[1], 0).bytes[GS_MEMORY_OWN_VECTORS],
+                 4 * shard, "a sum of the ranks' gradients");
+    cr_expect_eq(scenario.servers[2], 0u);
+    cr_expect_eq(gs_memory_of(&scenario.server_memory[2], 0).total_bytes, 0);
+    cr_expect_eq(scenario.workload.offload_element_bytes, 12, "that of allreduce");
+}
+
 Test(scenario_device, what_cannot_be_traded_is_refused)
 {
     expect_word_refused(GS_EINVAL, "workload.memory.offload=disk",

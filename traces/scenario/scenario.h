@@ -170,6 +170,9 @@ typedef struct gs_scenario {
      * the contents of files in the place of their names. */
     uint64_t config_hash;
     const gs_memory_job *memory; /* [strategy_count], of a rank */
+    /* Likewise: servers that a strategy uses, and what each of them must hold. */
+    const uint32_t *servers;
+    const gs_memory_job *server_memory;
     const char *misfit; /* "llama2_7b needs 161 GB a rank ...": a device is too small; or NULL */
     const char *unsupported; /* "faults: not supported yet; remove it": the first such; or NULL */
     const gs_stored_input *inputs; /* [input_count]: files of data, where the data was read */

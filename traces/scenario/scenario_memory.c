@@ -44,21 +44,36 @@ gs_status gs_scenario_read_memory(gs_scenario_reader *reader, gs_error *err)
 
 /* --- counting -------------------------------------------------------------------------------- */
 
+/* The weights are cut over the servers. A server computes nothing: there are no activations. */
+static gs_memory_job server_of(const gs_memory_job *worker, const gs_layout *layout)
+{
+    int64_t servers = layout->servers;
+    int64_t shard = (worker->elements + servers - 1) / servers;
+    return (gs_memory_job){
+        .elements = shard,
+        .element_bytes = worker->element_bytes,
+        .state_vectors = worker->state_vectors,
+        .own_vectors = layout->own_vectors[GS_SERVER],
+        .copies = layout->copies_max[GS_SERVER],
+        .bucket_elements = worker->bucket_elements < shard ? worker->bucket_elements : shard,
+    };
+}
+
 static gs_status count_one(gs_scenario_reader *reader, const gs_strategy_choice *choice,
-                           const gs_job *job, gs_memory_job *out, gs_error *err)
+                           const gs_job *job, const gs_layout *layout, gs_memory_job *out,
+                           gs_error *err)
 {
     const gs_workload *workload = &reader->out->workload;
-    gs_layout layout = {0};
-    GS_TRY(choice->strategy->layout(choice->config, job, &layout, err));
     *out = (gs_memory_job){
         .elements = job->elements,
         .element_bytes = job->element_bytes,
         .state_vectors = (int64_t)gs_optimizer_state_vectors(&workload->task.optimizer),
-        .shards = layout.optimizer_shards,
-        .own_vectors = layout.own_vectors[GS_WORKER] + gs_coding_vectors(&choice->coding),
-        .copies = layout.copies_max[GS_WORKER],
+        .shards = layout->optimizer_shards,
+        .own_vectors = layout->own_vectors[GS_WORKER] + gs_coding_vectors(&choice->coding),
+        .copies = layout->copies_max[GS_WORKER],
         .checkpointing = workload->checkpointing,
         .offload = reader->memory.offload == 1,
+        .is_served = layout->servers > 0,
     };
     if (workload->layers != NULL) {
         out->activations = gs_layer_table_activations(workload->layers);
@@ -66,7 +81,7 @@ static gs_status count_one(gs_scenario_reader *reader, const gs_strategy_choice 
     if (job->ranks == 1) {
         return GS_OK;
     }
-    const gs_bucket_plan *plan = gs_bucket_plan_make(job, &layout.buckets, NULL, reader->arena);
+    const gs_bucket_plan *plan = gs_bucket_plan_make(job, &layout->buckets, NULL, reader->arena);
     if (plan == NULL) {
         return gs_scenario_no_memory(reader, err);
     }
@@ -157,6 +172,7 @@ static void append_cures(text_list *list, const gs_memory_job *job, int64_t rank
     one = *job;
     one.shards = ranks;
     one.own_vectors = one.copies = 0;
+    one.is_served = false;
     if (job->shards <= 1 &&
         gs_memory_of(&one, batch).total_bytes < gs_memory_of(job, batch).total_bytes) {
         append_help(list, "strategy sharded", &one, batch);
@@ -194,29 +210,52 @@ static void tell_misfit(gs_scenario_reader *reader, const gs_node_group *group,
     reader->out->misfit = copy == NULL ? "a device has too little memory" : copy;
 }
 
+/* Of every strategy: its servers, and what a rank and a server hold. */
+static gs_status count_all(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_scenario *out = reader->out;
+    gs_job job;
+    GS_TRY(gs_scenario_job(out, reader->arena, &job, err));
+    gs_memory_job *memory = GS_TAKE(reader->arena, gs_memory_job, out->strategy_count);
+    gs_memory_job *server_memory = GS_TAKE(reader->arena, gs_memory_job, out->strategy_count);
+    uint32_t *servers = GS_TAKE(reader->arena, uint32_t, out->strategy_count);
+    if (memory == NULL || server_memory == NULL || servers == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    out->memory = memory;
+    out->server_memory = server_memory;
+    out->servers = servers;
+    for (uint32_t i = 0; i < out->strategy_count; i++) {
+        const gs_strategy_choice *choice = &out->strategies[i];
+        gs_layout layout = {0};
+        GS_TRY(choice->strategy->layout(choice->config, &job, &layout, err));
+        GS_TRY(count_one(reader, choice, &job, &layout, &memory[i], err));
+        servers[i] = layout.servers;
+        if (layout.servers > 0) {
+            server_memory[i] = server_of(&memory[i], &layout);
+        }
+    }
+    return GS_OK;
+}
+
 gs_status gs_scenario_count_memory(gs_scenario_reader *reader, gs_error *err)
 {
     gs_scenario *out = reader->out;
     const gs_cluster *cluster = &out->cluster;
-    gs_job job;
-    GS_TRY(gs_scenario_job(out, reader->arena, &job, err));
-    gs_memory_job *memory = GS_TAKE(reader->arena, gs_memory_job, out->strategy_count);
-    if (memory == NULL) {
-        return gs_scenario_no_memory(reader, err);
-    }
-    out->memory = memory;
+    GS_TRY(count_all(reader, err));
     for (uint32_t i = 0; i < out->strategy_count; i++) {
-        GS_TRY(count_one(reader, &out->strategies[i], &job, &memory[i], err));
-        int64_t total = gs_memory_of(&memory[i], out->workload.batch_per_rank).total_bytes;
+        const gs_memory_job *memory = &out->memory[i];
+        int64_t total = gs_memory_of(memory, out->workload.batch_per_rank).total_bytes;
         for (uint32_t g = 0; g < cluster->group_count && out->misfit == NULL; g++) {
             const gs_device *device = cluster->groups[g].known;
             if (device != NULL && device->memory_bytes > 0 && total > device->memory_bytes) {
-                tell_misfit(reader, &cluster->groups[g], &out->strategies[i], &memory[i]);
+                tell_misfit(reader, &cluster->groups[g], &out->strategies[i], memory);
             }
         }
     }
-    gs_memory_job element = memory[0];
+    gs_memory_job element = out->memory[0];
     element.elements = 1;
+    element.is_served = false; /* of the strategies whose ranks make the updates */
     out->workload.offload_element_bytes = gs_memory_of(&element, 1).host_bytes;
     return GS_OK;
 }
