@@ -124,7 +124,8 @@ static int64_t interval(const gs_scenario *scenario, int64_t asked_steps, int64_
 
 int64_t gs_sim_evaluation_steps(const gs_scenario *scenario)
 {
-    return interval(scenario, 0, EVALUATIONS);
+    return scenario->evaluate_every > 0 ? scenario->evaluate_every
+                                        : interval(scenario, 0, EVALUATIONS);
 }
 
 static gs_status make_watch(gs_sim *sim, gs_error *err)

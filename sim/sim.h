@@ -45,8 +45,8 @@ typedef struct gs_sim_result {
     int64_t above_curve_bytes; /* the largest size above them; 0: none */
 } gs_sim_result;
 
-/* Steps of a strategy between two evaluations of the model, where nobody asks for others: 20 of
- * them in the scenario's budget. Times to a target are known to so many steps. */
+/* Steps of a strategy between two evaluations of the model: evaluate.every, or 20 evaluations in
+ * the scenario's budget. Times to a target are known to so many steps. */
 int64_t gs_sim_evaluation_steps(const gs_scenario *scenario);
 
 /* NULL on error: GS_ENOMEM, GS_EINVAL (layout refused), GS_EUNSUPPORTED. Owner: caller. */

@@ -59,10 +59,33 @@ void gs_sim_account_op_end(gs_sim_account *account, uint32_t communicator, uint6
 {
     for (uint32_t i = 0; i < account->span_count; i++) {
         gs_span *span = &account->spans[i];
-        if (span->open && span->communicator == communicator && span->sequence == sequence) {
+        if (span->kind == GS_SPAN_OP && span->open && span->communicator == communicator &&
+            span->sequence == sequence) {
             span->open = false;
             span->to_ns = at;
             span->last_start_ns = last_start_ns;
+            return;
+        }
+    }
+    GS_ASSERT(account->out_of_memory);
+}
+
+void gs_sim_account_send_start(gs_sim_account *account, uint32_t slot, gs_time_ns at)
+{
+    gs_sim_account_span(account, (gs_span){.kind = GS_SPAN_SEND,
+                                           .open = true,
+                                           .sequence = slot,
+                                           .from_ns = at,
+                                           .to_ns = GS_TIME_NEVER});
+}
+
+void gs_sim_account_send_end(gs_sim_account *account, uint32_t slot, gs_time_ns at)
+{
+    for (uint32_t i = 0; i < account->span_count; i++) {
+        gs_span *span = &account->spans[i];
+        if (span->kind == GS_SPAN_SEND && span->open && span->sequence == slot) {
+            span->open = false;
+            span->to_ns = at;
             return;
         }
     }
@@ -107,6 +130,8 @@ static cover look(const gs_sim_account *account, gs_time_ns from_ns, gs_time_ns 
         found.until_ns = earlier(found.until_ns, span->to_ns);
         if (span->kind == GS_SPAN_KERNEL) {
             found.kernel = true;
+        } else if (span->kind == GS_SPAN_SEND) {
+            found.wire = true;
         } else if (span->kind == GS_SPAN_OP && last_start(account, span) <= from_ns) {
             found.wire = true;
         } else if (span->kind == GS_SPAN_OP) {

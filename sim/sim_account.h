@@ -2,8 +2,9 @@
  *
  * The worker says when kernels ran and when it waited for input; what lies between is a gap. A gap
  * is cut by what was under way: a kernel of the stream (the optimizer) counts as compute; else,
- * where an op was under way whose last member had started, it is exposed communication; else, where
- * an op waits for a member, it is wait; else overhead. Every boundary is a time stamp; no part is a
+ * where an op was under way whose last member had started, or a message of the rank's own was being
+ * sent, it is exposed communication; else, where an op waits for a member, or an answer that comes
+ * has not been sent, it is wait; else overhead. Every boundary is a time stamp; no part is a
  * remainder. */
 #ifndef GS_SIM_SIM_ACCOUNT_H
 #define GS_SIM_SIM_ACCOUNT_H
@@ -13,15 +14,20 @@
 #include "traces/record.h"
 #include "traces/timeline.h"
 
-typedef enum gs_span_kind { GS_SPAN_OP, GS_SPAN_KERNEL, GS_SPAN_VECTOR } gs_span_kind;
+typedef enum gs_span_kind {
+    GS_SPAN_OP,
+    GS_SPAN_SEND, /* a message of the rank's own, until its last byte has left */
+    GS_SPAN_KERNEL,
+    GS_SPAN_VECTOR
+} gs_span_kind;
 
 /* Something under way on one rank besides its own compute. */
 typedef struct gs_span {
     gs_span_kind kind;
-    bool open; /* an op that has not ended here */
+    bool open; /* an op or a message that has not ended here */
     uint32_t
-        communicator; /* of an open op, and its number: when its last member starts is looked up */
-    uint64_t sequence;
+        communicator;  /* of an open op, and its number: when its last member starts is looked up */
+    uint64_t sequence; /* of a message: the slot of its request */
     gs_time_ns from_ns, to_ns;
     gs_time_ns last_start_ns; /* of an op's members, once it has ended */
 } gs_span;
@@ -48,6 +54,10 @@ void gs_sim_account_op_start(gs_sim_account *account, uint32_t communicator, uin
                              gs_time_ns at);
 void gs_sim_account_op_end(gs_sim_account *account, uint32_t communicator, uint64_t sequence,
                            gs_time_ns last_start_ns, gs_time_ns at);
+/* The message of that request begins to be sent at `at`, which may be still to come; and has left.
+ */
+void gs_sim_account_send_start(gs_sim_account *account, uint32_t slot, gs_time_ns at);
+void gs_sim_account_send_end(gs_sim_account *account, uint32_t slot, gs_time_ns at);
 /* Anything else that is known whole, before the time it covers is marked. */
 void gs_sim_account_span(gs_sim_account *account, gs_span span);
 /* [marked, from) was a gap; [from, to) was compute, or waiting for input. */

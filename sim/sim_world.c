@@ -137,6 +137,9 @@ static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *chann
 void gs_sim_world_left(gs_sim *sim, const gs_sim_left *left)
 {
     if (left->sender_slot != UINT32_MAX) {
+        if (left->from < sim->job.ranks) {
+            gs_sim_account_send_end(&sim->accounts[left->from], left->sender_slot, now_ns(sim));
+        }
         later(sim, sim->entities[left->from].self, left->sender_slot);
     }
     if (left->flush_call != GS_NO_CALL) {
@@ -372,6 +375,10 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     uint32_t to = index_of(sim, message->to);
     uint32_t over = gs_sim_net_channel(&sim->net, index_of(sim, message->from), to,
                                        sim->layout.communicator_count);
+    if (message->from.role == GS_WORKER) { /* what is coded goes once the stream has coded it */
+        gs_tick at = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
+        gs_sim_account_send_start(&sim->accounts[message->from.index], slot, gs_tick_ns(at));
+    }
     gs_sim_net_send(&sim->net, over, bytes, entity->stream_free, index);
 }
 

@@ -256,6 +256,11 @@ int gs_plot_runs_find(const gs_cli *cli, gs_plot_runs *out)
         return GS_EXIT_USAGE;
     }
     bool is_run = gs_plot_names_run(cli);
+    if (is_run && cli->word_count > 2 && strchr(cli->words[2], '=') == NULL) {
+        gs_complain("plot %s %s: one run is taken, not %s as well; plot them one at a time",
+                    cli->words[0], cli->words[1], cli->words[2]);
+        return GS_EXIT_USAGE;
+    }
     if (is_run && (cli->word_count > 2 || cli->strategy_count > 0)) {
         gs_complain("plot %s %s: a stored run takes no KEY=VALUE and no -s; plot its scenario",
                     cli->words[0], cli->words[1]);

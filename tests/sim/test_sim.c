@@ -1,5 +1,6 @@
 /* Whole runs: where the time goes, what may not change the weights, and how a run ends that cannot
  * go on. */
+#include "strategies/registry.h"
 #include "strategies/world.h"
 #include "tests/small_job.h"
 #include "tests/support.h"
@@ -85,6 +86,35 @@ Test(sim, tells_wait_from_wire)
     cr_assert_eq(second.wait_ns, 0);
     cr_assert_float_eq((double)first.exposed_comm_ns, 0.81e6, 100);
     cr_assert_float_eq((double)second.exposed_comm_ns, 0.82e6, 100);
+    gs_record_destroy(record);
+    small_job_fini(&job);
+}
+
+/* A push of 1 MB takes 0.8 ms, and so does the answer, which comes 10 us later: both are
+ * communication. Between them lie the push's own 10 us and the server's update: that is wait. */
+Test(sim, waits_for_a_server_only_while_nothing_travels)
+{
+    small_job_config config = small_job_default();
+    config.ranks = 1;
+    config.servers = 1;
+    config.units = 1;
+    config.unit_elements = 250000;
+    config.forward_ns = GS_NS_PER_MS;
+    config.optimizer_ns = 0;
+    config.steps = 3;
+    small_job job;
+    small_job_init(&job, &config, NULL);
+    small_job_use(&job, gs_strategy_find("asp"), NULL);
+    gs_record *record = gs_record_create(1, true);
+    gs_sim_result result = run_with(&job, (gs_sim_config){.record = record});
+    cr_assert_eq(result.status, GS_OK, "%s", result.error.text);
+    cr_expect_eq(result.facts.nic_count, 2u, "the rank's and the server's");
+    gs_step_row row = gs_record_step_at(record, 1);
+    cr_expect_float_eq((double)row.exposed_comm_ns, 1.61e6, 200, "%lld",
+                       (long long)row.exposed_comm_ns);
+    cr_expect_eq(row.comm_ns, row.exposed_comm_ns);
+    cr_expect_geq(row.wait_ns, 10 * GS_NS_PER_US);
+    cr_expect_lt(row.wait_ns, 100 * GS_NS_PER_US);
     gs_record_destroy(record);
     small_job_fini(&job);
 }

@@ -109,6 +109,7 @@ Test(scenario, every_section_parses_and_is_refused_for_a_run)
     cr_expect_eq(scenario.cluster.nic.curve->ranks, 10);
     cr_expect_eq(scenario.cluster.nic.trace.point_count, 3u);
     cr_expect_float_eq(scenario.cluster.nic.trace.points[1].factor, 0.5, 0.0);
+    cr_expect_eq(scenario.evaluate_every, 25);
     cr_expect_float_eq(scenario.noise.latency.cv, 0.3, 1e-15, "1 - shift");
     /* 0.9, 1.0 and 1.7 have the mean 1.2. */
     cr_expect_float_eq(scenario.noise.input.samples[2], 1.7 / 1.2, 1e-15);
@@ -163,6 +164,7 @@ Test(scenario, the_hash_is_of_what_a_run_depends_on_beside_strategy_and_seed)
     }
     static const char *const other[] = {"cluster.links.nic.bandwidth=11Gbit/s",
                                         "workload.batch_per_rank=17", "noise.compute.cv=0.013",
+                                        "evaluate.every=3",
                                         "faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"rank\":2}]"};
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
         cr_assert_eq(READ_DEMO(other[i]), GS_OK, "%s", err.text);

@@ -379,6 +379,12 @@ Test(scenario_errors, of_strategies_on_the_command_line)
     expect_strategy_refused(GS_EINVAL, "allreduce:bukcet=1MiB",
                             "allreduce: there is no key \"bukcet\"; did you mean bucket? known are "
                             "bucket, first_bucket, accumulation, overlap, algorithm, average");
+    expect_strategy_refused(GS_EINVAL, "local_sgd+bf16:period=2",
+                            "\"period\" is a parameter of local_sgd, not of bf16; write "
+                            "local_sgd:period=2+bf16");
+    expect_strategy_refused(GS_EINVAL, "allreduce:bucket=1MiB+topk:ratio=0.1,overlap=false",
+                            "\"overlap\" is a parameter of allreduce, not of topk; write "
+                            "allreduce:bucket=1MiB,overlap=false+topk");
     expect_strategy_refused(GS_ENOTFOUND, "ring",
                             "no strategy \"ring\": that is an algorithm; write "
                             "allreduce:algorithm=ring");

@@ -161,11 +161,12 @@ typedef struct gs_scenario {
     gs_noise noise;
     const gs_strategy_choice *strategies;
     uint32_t strategy_count;
-    int64_t seeds;     /* evaluate.seeds */
-    uint32_t ranks;    /* total */
-    uint32_t nodes;    /* total */
-    gs_json *resolved; /* the whole file with every default, as `check` prints it; owner:
-                          gs_scenario_free */
+    int64_t seeds;          /* evaluate.seeds */
+    int64_t evaluate_every; /* steps between evaluations of the model; 0: 20 in the budget */
+    uint32_t ranks;         /* total */
+    uint32_t nodes;         /* total */
+    gs_json *resolved;      /* the whole file with every default, as `check` prints it; owner:
+                               gs_scenario_free */
     /* Of what a run depends on beside strategy and seed: cluster, workload, noise and faults, with
      * the contents of files in the place of their names. */
     uint64_t config_hash;

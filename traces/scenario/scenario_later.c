@@ -41,6 +41,8 @@ static const gs_field live_fields[] = {
 static const gs_field evaluate_fields[] = {
     {"seeds", GS_FIELD_INT, GS_FIELD_AT(gs_evaluate_config, seeds), "10", 1, 10000, NULL,
      "runs of each strategy, from seed on"},
+    {"every", GS_FIELD_INT, GS_FIELD_AT(gs_evaluate_config, every), "0", 0, 1e9, NULL,
+     "steps between evaluations of the model; 0: 20 in the budget"},
     {"alpha", GS_FIELD_RATIO, GS_FIELD_AT(gs_evaluate_config, alpha), "0.05", 1e-6, 0.5, NULL,
      "chance of a wrong difference that is accepted"},
 };
@@ -208,6 +210,7 @@ gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(gs_scenario_read_object(reader, "evaluate", &gs_scenario_evaluate_table,
                                    &reader->evaluate, err));
     reader->out->seeds = reader->evaluate.seeds;
+    reader->out->evaluate_every = reader->evaluate.every;
     GS_TRY(read_metrics(reader, err));
     return read_gates(reader, err);
 }

@@ -74,6 +74,7 @@ typedef struct gs_live_config {
 
 typedef struct gs_evaluate_config {
     int64_t seeds;
+    int64_t every;
     double alpha;
 } gs_evaluate_config;
 

@@ -132,6 +132,10 @@ static gs_status make_hash(const gs_scenario_reader *reader, const gs_json *reso
     }
     gs_json_free(root.value);
     GS_TRY(status);
+    /* At which steps a run is looked at is in its rows. */
+    if (reader->evaluate.every > 0) {
+        hash = gs_hash(hash, &reader->evaluate.every, sizeof reader->evaluate.every);
+    }
     GS_TRY(hash_files(reader, &hash, err));
     *out = hash;
     return GS_OK;

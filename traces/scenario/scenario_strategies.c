@@ -177,6 +177,40 @@ gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char 
     return GS_OK;
 }
 
+/* A parameter of the strategy that stands behind the codec is refused with the word that was meant.
+ * front: the word up to the '+', codec_text: what follows it. */
+static gs_status check_place(const gs_strategy *strategy, const char *front, const char *codec_text,
+                             gs_error *err)
+{
+    char text[WORD_BYTES];
+    memcpy(text, codec_text, strlen(codec_text) + 1);
+    char *pair = strchr(text, ':');
+    if (pair == NULL) {
+        return GS_OK;
+    }
+    *pair++ = '\0';
+    const gs_codec *codec = gs_codec_find(text);
+    char *equals;
+    for (char *next; codec != NULL && pair != NULL && (equals = strchr(pair, '=')) != NULL;
+         pair = next) {
+        char *comma = strchr(pair, ',');
+        next = comma == NULL ? NULL : comma + 1;
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        *equals = '\0';
+        if (gs_config_find(codec->config, pair) == codec->config->field_count &&
+            gs_config_find(strategy->config, pair) < strategy->config->field_count) {
+            return gs_fail(
+                err, GS_EINVAL,
+                "\"%.60s\" is a parameter of %s, not of %s; write %.100s%c%.60s=%.60s+%s", pair,
+                strategy->name, text, front, strchr(front, ':') == NULL ? ':' : ',', pair,
+                equals + 1, text);
+        }
+    }
+    return GS_OK;
+}
+
 static gs_status parse_word(gs_scenario_reader *reader, const char *word, gs_strategy_choice *out,
                             gs_error *err)
 {
@@ -190,13 +224,18 @@ static gs_status parse_word(gs_scenario_reader *reader, const char *word, gs_str
     char *plus = strchr(text, '+');
     if (plus != NULL) {
         *plus = '\0';
-        GS_TRY(gs_scenario_parse_codec(plus + 1, &coding, err));
     }
     char *colon = strchr(text, ':');
     if (colon != NULL) {
         *colon = '\0';
     }
     GS_TRY(find_strategy(text, &strategy, err));
+    if (plus != NULL) {
+        char front[WORD_BYTES];
+        snprintf(front, sizeof front, "%.*s", (int)(plus - text), word);
+        GS_TRY(check_place(strategy, front, plus + 1, err));
+        GS_TRY(gs_scenario_parse_codec(plus + 1, &coding, err));
+    }
     void *config = make_config(reader, strategy);
     if (config == NULL) {
         return gs_scenario_no_memory(reader, err);
