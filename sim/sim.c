@@ -589,6 +589,11 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
     out->facts.staleness_mean = gs_staleness_mean(&sim->staleness);
     out->facts.staleness_p95 = gs_staleness_quantile(&sim->staleness, 0.95);
     out->facts.staleness_max = (double)sim->staleness.max;
+    for (uint32_t rank = 0; rank < sim->job.ranks && sim->learns; rank++) {
+        const gs_entity_memory *memory = &sim->entities[rank].memory;
+        out->facts.rounded_elements += memory->rounded_elements;
+        out->facts.underflown_elements += memory->underflown_elements;
+    }
     out->facts.diverged = sim->result.status == GS_EDIVERGED;
     out->facts.target_quality = sim->scenario->workload.quality;
     out->facts.target_value = sim->scenario->workload.target_value;

@@ -449,8 +449,17 @@ void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan)
     }
 }
 
+static int64_t count_nonzero(const float *floats, size_t count)
+{
+    int64_t nonzero = 0;
+    for (size_t i = 0; i < count; i++) {
+        nonzero += floats[i] < 0.0F || floats[i] > 0.0F ? 1 : 0;
+    }
+    return nonzero;
+}
+
 /* The sum over the passes becomes a mean, and what a device of this precision holds of it. */
-static void finish_gradient(const gs_entity_memory *memory, float *gradient, uint32_t micro_steps)
+static void finish_gradient(gs_entity_memory *memory, float *gradient, uint32_t micro_steps)
 {
     size_t count = memory->vectors.count;
     double scale = memory->gradient_scale[GS_GRAD];
@@ -460,7 +469,14 @@ static void finish_gradient(const gs_entity_memory *memory, float *gradient, uin
     if (scale < 1.0 || scale > 1.0) {
         gs_kernel_scale(gradient, NULL, NULL, count, (float)scale);
     }
-    gs_half_round(memory->config.number, gradient, count);
+    gs_number number = memory->config.number;
+    if (number != GS_FP16 && number != GS_BF16) {
+        return; /* nothing is rounded */
+    }
+    int64_t before = count_nonzero(gradient, count);
+    gs_half_round(number, gradient, count);
+    memory->rounded_elements += before;
+    memory->underflown_elements += before - count_nonzero(gradient, count);
 }
 
 gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace *workspace,

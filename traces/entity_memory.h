@@ -92,7 +92,10 @@ typedef struct gs_entity_memory {
     gs_update_span *spans;  /* [vectors]: of the next one */
     double *gradient_scale; /* [vector]: loss scale of the gradient that it holds */
     double gradient_max;    /* largest magnitude of the gradient made last; INFINITY: not finite */
-    double applied_max;     /* likewise, of what was applied last */
+    /* Elements of all gradients made that were not 0 before they were rounded to 16 bits, and those
+     * of them that were then. */
+    int64_t rounded_elements, underflown_elements;
+    double applied_max; /* likewise, of what was applied last */
 } gs_entity_memory;
 
 /* PARAM holds the task's starting parameters, everything else is 0. Pointers in config are borrowed

@@ -211,6 +211,10 @@ static void put_learning(const gs_run_facts *facts, double *values)
         values[AT_gradient_cosine_ratio] = facts->gradient_cosine;
         values[AT_noise_scale_samples] = facts->noise_scale_samples;
     }
+    if (facts->rounded_elements > 0) {
+        values[AT_underflow_ratio] =
+            (double)facts->underflown_elements / (double)facts->rounded_elements;
+    }
     if (facts->has_models && !facts->diverged) {
         values[AT_consensus_distance] = facts->consensus_distance;
     }

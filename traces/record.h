@@ -115,11 +115,12 @@ typedef struct gs_run_facts {
     double fidelity_cosine, fidelity_error; /* means over them */
     double fidelity_length;                 /* of the update over that of the exact one; likewise */
     int64_t compared_steps;                 /* at which the ranks' gradients were; 0: none */
-    double gradient_cosine, noise_scale_samples;         /* of them; NAN: too noisy to tell */
-    double consensus_distance;                           /* of the models at the end */
-    bool has_models;                                     /* it is known */
-    int64_t dropped_samples;                             /* computed and not used */
-    int64_t applied_gradients;                           /* whose staleness is known; 0: none */
+    double gradient_cosine, noise_scale_samples;   /* of them; NAN: too noisy to tell */
+    int64_t rounded_elements, underflown_elements; /* of gradients, not 0; those made 0; 0: none */
+    double consensus_distance;                     /* of the models at the end */
+    bool has_models;                               /* it is known */
+    int64_t dropped_samples;                       /* computed and not used */
+    int64_t applied_gradients;                     /* whose staleness is known; 0: none */
     double staleness_mean, staleness_p95, staleness_max; /* updates */
     int64_t nic_bytes_sent;                              /* by all NICs over the run */
     uint64_t events;                                     /* of the simulator */

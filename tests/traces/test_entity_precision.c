@@ -281,6 +281,32 @@ Test(entity_precision, gradients_are_scaled_and_rounded_once_they_are_computed)
     cr_expect_eq(*element(&ranks[0], GS_PARAM, 7), before - 0.1F * gradient);
 }
 
+Test(entity_precision, elements_that_rounding_makes_0_are_counted)
+{
+    /* The least that fp16 rounds up from 0 is over 2^-25: times 2^-14 the exact gradient tells. */
+    static float exact[16384];
+    const double scale = 0x1p-14;
+    take_gradient(task_with(scale), GS_FP32);
+    cr_expect_eq(ranks[0].rounded_elements, 0); /* nothing is rounded */
+    size_t count = ranks[0].vectors.count;
+    cr_assert(count <= 16384);
+    memcpy(exact, element(&ranks[0], GS_GRAD, 0), count * sizeof *exact);
+    int64_t rounded = 0;
+    int64_t lost = 0;
+    for (size_t i = 0; i < count; i++) {
+        rounded += fabsf(exact[i]) > 0.0F ? 1 : 0;
+        lost += fabsf(exact[i]) > 0.0F && fabsf(exact[i]) <= 0x1p-25F ? 1 : 0;
+    }
+    take_gradient(task_with(scale), GS_FP16);
+    cr_expect_eq(ranks[0].rounded_elements, rounded);
+    cr_expect_eq(ranks[0].underflown_elements, lost);
+    cr_expect_gt(lost, 0);
+    cr_expect_lt(lost, rounded);
+    take_gradient(task_with(scale), GS_BF16); /* which has the exponents of floats */
+    cr_expect_eq(ranks[0].rounded_elements, rounded);
+    cr_expect_eq(ranks[0].underflown_elements, 0);
+}
+
 Test(entity_precision, a_dynamic_scale_halves_until_gradients_fit)
 {
     gs_task *task = task_with(GS_LOSS_SCALE_DYNAMIC);
