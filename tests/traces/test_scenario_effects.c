@@ -238,3 +238,18 @@ Test(scenario_effects, a_resolved_file_says_everything_and_is_not_blamed_for_it)
     cr_expect_eq(scenario.note_count, 0u, "%s", scenario.note_count > 0 ? scenario.notes[0] : "");
     free(text);
 }
+
+Test(scenario_effects, a_warm_up_that_nothing_lets_end)
+{
+    /* The demo: 100 steps of 16 samples of 8 ranks. */
+    expect_note("workload.optimizer={\"warmup_samples\": 12800}",
+                "workload.optimizer: warmup_samples: the rate never reaches 0.1: the warm-up takes "
+                "12800 samples, the budget ends after 12800");
+    expect_note("workload.optimizer={\"schedule\": \"cosine\", \"warmup_samples\": 2000, "
+                "\"schedule_samples\": 1000}",
+                "workload.optimizer: warmup_samples: the rate never reaches 0.1: the warm-up takes "
+                "2000 samples, schedule_samples ends after 1000");
+    cr_assert_eq(READ_DEMO("workload.optimizer={\"warmup_samples\": 12799}"), GS_OK, "%s",
+                 err.text);
+    cr_expect_eq(scenario.note_count, 0u);
+}

@@ -243,6 +243,23 @@ static void check_optimizer(gs_scenario_reader *reader)
     }
 }
 
+/* A warm-up that something ends before its own end: the rate that is said is never used. */
+static void check_warmup(gs_scenario_reader *reader, const gs_optimizer_config *optimizer)
+{
+    const gs_schedule *schedule = &optimizer->schedule;
+    bool has_end = (schedule->kind == GS_SCHEDULE_LINEAR || schedule->kind == GS_SCHEDULE_COSINE) &&
+                   schedule->end_samples > 0;
+    bool ends_first = has_end && schedule->end_samples < schedule->budget_samples;
+    int64_t end = ends_first ? schedule->end_samples : schedule->budget_samples;
+    if (reader->out->workload.real_gradients && end > 0 && schedule->warmup_samples >= end) {
+        gs_scenario_note(reader,
+                         "workload.optimizer: warmup_samples: the rate never reaches %g: the "
+                         "warm-up takes %lld samples, %s ends after %lld",
+                         optimizer->rate, (long long)schedule->warmup_samples,
+                         ends_first ? "schedule_samples" : "the budget", (long long)end);
+    }
+}
+
 static void check_schedule(gs_scenario_reader *reader)
 {
     static const char *const drops[] = {"drop_samples", "drop_factor", NULL};
@@ -258,6 +275,7 @@ static void check_schedule(gs_scenario_reader *reader)
     if (schedule->kind == GS_SCHEDULE_CONSTANT) {
         note_unused(reader, &of, end, "schedule is constant");
     }
+    check_warmup(reader, optimizer);
 }
 
 /* --- the rest ------------------------------------------------------------------------------- */
