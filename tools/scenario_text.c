@@ -27,16 +27,19 @@ static char *nodes_text(const gs_cluster *cluster)
     return text;
 }
 
-/* "fp32", as the resolved file says. */
-static const char *dtype_of(const gs_scenario *scenario)
+/* What the resolved file says under workload: "dtype", or in an object of it: "optimizer", "name".
+ */
+static const char *word_of(const gs_scenario *scenario, const char *object, const char *key)
 {
     gs_json_at root = {.value = scenario->resolved, .file = scenario->file};
     gs_json_at workload;
-    gs_json_at dtype;
+    gs_json_at part;
+    gs_json_at word;
     const char *text = "";
-    bool found = gs_json_find(&root, "workload", &workload) &&
-                 gs_json_find(&workload, "dtype", &dtype) &&
-                 gs_json_text(&dtype, &text, NULL) == GS_OK;
+    bool found = gs_json_find(&root, "workload", &workload);
+    part = workload;
+    found = found && (object == NULL || gs_json_find(&workload, object, &part)) &&
+            gs_json_find(&part, key, &word) && gs_json_text(&word, &text, NULL) == GS_OK;
     GS_ASSERT(found);
     return text;
 }
@@ -74,6 +77,19 @@ static char *servers_text(const gs_scenario *scenario)
                           : gs_text(", %u servers on their own network cards", servers);
 }
 
+/* "; learns digits, sgd at rate 0.1" where gradients are real. */
+static char *learns_text(const gs_scenario *scenario)
+{
+    const gs_task_config *task = &scenario->workload.task;
+    if (!scenario->workload.real_gradients) {
+        return gs_text("%s", "");
+    }
+    bool is_iid = task->data.shards.kind == GS_SHARDS_IID;
+    return gs_text("; learns %s%s%s, %s at rate %g", task->data.source->name,
+                   is_iid ? "" : ", shards by ", is_iid ? "" : word_of(scenario, "data", "shards"),
+                   word_of(scenario, "optimizer", "name"), task->optimizer.rate);
+}
+
 char *gs_scenario_headline(const gs_scenario *scenario)
 {
     const gs_link *outer = gs_scenario_outer_link(scenario);
@@ -89,11 +105,13 @@ char *gs_scenario_headline(const gs_scenario *scenario)
             : gs_text("seeds %llu..%llu", (unsigned long long)scenario->seed,
                       (unsigned long long)scenario->seed + (unsigned long long)scenario->seeds - 1);
     char *servers = servers_text(scenario);
-    char *text =
-        gs_text("%s: %s, %s%s; gradients %s %s, compute of %s; %s", scenario->name, nodes, link,
-                servers, gs_format_bytes(gs_scenario_gradient_bytes(scenario), bytes),
-                dtype_of(scenario), scenario->workload.profile->source, seeds);
+    char *learns = learns_text(scenario);
+    char *text = gs_text(
+        "%s: %s, %s%s; gradients %s %s, compute of %s%s; %s", scenario->name, nodes, link, servers,
+        gs_format_bytes(gs_scenario_gradient_bytes(scenario), bytes),
+        word_of(scenario, NULL, "dtype"), scenario->workload.profile->source, learns, seeds);
     free(servers);
+    free(learns);
     free(nodes);
     free(link);
     free(seeds);
@@ -224,7 +242,7 @@ static void put_dtype(const gs_scenario *scenario, FILE *out)
 {
     int64_t bytes = scenario->workload.element_bytes;
     if (scenario->workload.real_gradients && bytes != 4) {
-        fprintf(out, "workload.dtype: %s %s the bytes; %s\n", dtype_of(scenario),
+        fprintf(out, "workload.dtype: %s %s the bytes; %s\n", word_of(scenario, NULL, "dtype"),
                 bytes < 4 ? "halves" : "doubles",
                 bytes < 4 ? "gradients and what is sent are rounded to it, weights stay fp32"
                           : "all numbers stay fp32");

@@ -1,10 +1,11 @@
-/* The answer of `sim` in words: with a target who reaches it first, then who is fastest. Each
- * sentence names its subject; none takes back what another says. */
+/* The answer of `sim` in words: with a target who reaches it first, then who is fastest, then who
+ * ends best. Each sentence names its subject; none takes back what another says. */
 #include "tools/sim_report.h"
 
 #include "base/assert.h"
 #include "tools/message.h"
 #include "tools/scenario_load.h"
+#include "tools/sim_quality.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -219,11 +220,71 @@ static char *after_text(const gs_sim_row *row)
                    row->good);
 }
 
+/* Does a larger share of the runs of `a` reach the target than of those of `b`? */
+static bool is_surer(const gs_sim_row *a, const gs_sim_row *b)
+{
+    return (uint64_t)a->reached * b->good > (uint64_t)b->reached * a->good;
+}
+
+/* Whom the first one is held against: the soonest of those that reach the target more often than
+ * it, or the next one. */
+static const gs_sim_row *rival_of(const gs_sim_report *report, const gs_sim_row *first)
+{
+    const gs_sim_row *rival = first_there(report, first);
+    for (uint32_t s = 0; s < report->row_count; s++) {
+        const gs_sim_row *row = &report->rows[s];
+        if (row != first && isfinite(row->target_ns) && is_surer(row, first) &&
+            (is_surer(row, rival) ||
+             (!is_surer(rival, row) && row->target_ns < rival->target_ns))) {
+            rival = row;
+        }
+    }
+    return rival;
+}
+
+/* Not as many runs of one reach the target as of the other: that comes before time, which can be
+ * compared only where both are there. */
+static char *surer_text(const gs_sim_report *report, const gs_sim_row *surer,
+                        const gs_sim_row *other)
+{
+    gs_ratio ratio = gs_ratio_of(other->seed_target_ns, surer->seed_target_ns, surer->runs);
+    char times[GS_UNIT_TEXT_BYTES];
+    char *after = after_text(surer);
+    char *sure = sure_text(report, &ratio);
+    char *text = NULL;
+    char *there =
+        gs_text("%s reaches %s more often than %s, which does in %u of %u runs: %s", surer->label,
+                report->target_text, other->label, other->reached, other->good, after);
+    if (!isfinite(ratio.value)) {
+        text = gs_text("%s; no seed has both there.", there);
+    } else if (gs_ratio_is_tie(&ratio)) {
+        text = gs_text("%s; where both do, they take as long (ratio %s; %s).", there,
+                       gs_sim_ratio_text(ratio.value, times), sure);
+    } else {
+        bool is_sooner = ratio.value > 1.0;
+        ratio = is_sooner ? ratio
+                          : gs_ratio_of(surer->seed_target_ns, other->seed_target_ns, surer->runs);
+        free(sure);
+        sure = sure_text(report, &ratio);
+        text = gs_text("%s; where both do, %s is %sx sooner (%s).", there,
+                       is_sooner ? surer->label : other->label,
+                       gs_sim_ratio_text(ratio.value, times), sure);
+    }
+    free(there);
+    free(after);
+    free(sure);
+    return text;
+}
+
 /* `first` reaches the target before all others, or ties with `next`. *out_preferred: whom to take.
  */
 static char *race_text(const gs_sim_report *report, const gs_sim_row *first, const gs_sim_row *next,
                        const gs_sim_row **out_preferred)
 {
+    if (is_surer(next, first) || is_surer(first, next)) {
+        *out_preferred = is_surer(next, first) ? next : first;
+        return surer_text(report, *out_preferred, *out_preferred == next ? first : next);
+    }
     const char *target = report->target_text;
     char *after = after_text(first);
     gs_ratio ratio = gs_ratio_of(next->seed_target_ns, first->seed_target_ns, first->runs);
@@ -238,7 +299,7 @@ static char *race_text(const gs_sim_report *report, const gs_sim_row *first, con
     } else if (gs_ratio_is_tie(&ratio)) {
         *out_preferred = simpler(first, next);
         text =
-            gs_text("%s and %s tie on the time to %s, %s (ratio %s; %s): prefer %s, "
+            gs_text("%s and %s tie on the time to %s, %s each (ratio %s; %s): prefer %s, "
                     "the simpler one.",
                     first->label, next->label, target, after, times, sure, (*out_preferred)->label);
     } else if (ratio.value < 1.0) {
@@ -247,8 +308,9 @@ static char *race_text(const gs_sim_report *report, const gs_sim_row *first, con
                        "the same seed, that is sooner (%s).",
                        first->label, target, after, next->label, sure);
     } else {
-        text = gs_text("%s reaches %s first, %s, %sx sooner than %s (%s).", first->label, target,
-                       after, times, next->label, sure);
+        text = gs_text("%s reaches %s first, %s, %sx sooner than %s (%u of %u runs; %s).",
+                       first->label, target, after, times, next->label, next->reached, next->good,
+                       sure);
     }
     free(after);
     free(sure);
@@ -275,7 +337,7 @@ static char *target_text(const gs_sim_report *report, const gs_sim_row *best,
 {
     const char *target = report->target_text;
     const gs_sim_row *first = first_there(report, NULL);
-    const gs_sim_row *next = first == NULL ? NULL : first_there(report, first);
+    const gs_sim_row *next = first == NULL ? NULL : rival_of(report, first);
     char *race = NULL;
     *out_about = best;
     if (first == NULL) {
@@ -298,7 +360,9 @@ static char *target_text(const gs_sim_report *report, const gs_sim_row *best,
         speed = faster_text(report, best, *out_about, false);
         yet = best == next ? gs_text("%s", "") : yet_text(report, best);
     }
-    char *text = gs_text("%s %s%s", race, speed, yet);
+    char *fallen = gs_sim_fallen_text(report);
+    char *text = gs_text("%s %s%s%s", race, speed, yet, fallen);
+    free(fallen);
     free(race);
     free(speed);
     free(yet);
@@ -328,22 +392,6 @@ static char *learned_text(const gs_sim_report *report, const gs_sim_row *row)
     return text;
 }
 
-/* Several: what the fastest learned, and the first of the scenario. */
-static char *learned_texts(const gs_sim_report *report, const gs_sim_row *best)
-{
-    const gs_sim_row *base = best == &report->rows[0] ? fastest(report, best) : &report->rows[0];
-    const char *words = gs_quality_words(report->scenario->workload.quality);
-    char *mine = learned_value_text(best);
-    char *theirs = learned_value_text(base);
-    char *text = isfinite(base->learned.mean)
-                     ? gs_text(" Final %s of %s: %s, of %s: %s.", words, best->label, mine,
-                               base->label, theirs)
-                     : gs_text(" Final %s of %s: %s.", words, best->label, mine);
-    free(mine);
-    free(theirs);
-    return text;
-}
-
 char *gs_sim_report_answer(const gs_sim_report *report)
 {
     const gs_workload *workload = &report->scenario->workload;
@@ -359,9 +407,10 @@ char *gs_sim_report_answer(const gs_sim_report *report)
         learned = workload->real_gradients ? learned_text(report, best) : NULL;
     } else if (workload->real_gradients && workload->target_value > 0.0) {
         text = target_text(report, best, &about);
+        learned = gs_sim_quality_text(report, best, about);
     } else {
         text = speed_text(report, best, true);
-        learned = workload->real_gradients ? learned_texts(report, best) : NULL;
+        learned = workload->real_gradients ? gs_sim_quality_text(report, best, NULL) : NULL;
     }
     char *largest = largest_text(about);
     char *limit = limit_text(report, about);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "tools/message.h"
+#include "tools/sim_quality.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,7 +52,8 @@ static gs_spread gather(const gs_sim_row *row, const gs_outcome *outcomes, const
     return gs_spread_of(values, row->runs);
 }
 
-static void make_target(gs_sim_row *row, const gs_outcome *outcomes, double *values)
+static void make_target(gs_sim_row *row, const gs_outcome *outcomes, const gs_workload *workload,
+                        double *values)
 {
     double *scratch = gs_need(calloc(row->runs + 1, sizeof *scratch));
     size_t count = 0;
@@ -63,6 +65,9 @@ static void make_target(gs_sim_row *row, const gs_outcome *outcomes, double *val
             row->seed_target_ns[i] = reached ? time : (double)NAN;
             values[count++] = row->seed_target_ns[i];
             row->reached += reached && isfinite(time) ? 1 : 0;
+            double left = row->seed_learned[i] - workload->target_value;
+            bool fell = workload->quality == GS_ACCURACY ? left < 0.0 : left > 0.0;
+            row->fell_back += reached && isfinite(time) && fell ? 1 : 0;
         }
     }
     row->target_ns = gs_median_censored(values, count, scratch);
@@ -95,12 +100,41 @@ static gs_chance chance_over(const gs_sim_row *row, const gs_outcome *outcomes,
     return chance;
 }
 
-static void make_row(gs_sim_row *row, const gs_outcome *outcomes, gs_quality quality)
+static double first_loss(const gs_outcome *outcome)
+{
+    double loss = (double)NAN;
+    int64_t count = is_good(outcome) ? gs_record_curve_count(outcome->record) : 0;
+    for (int64_t i = 0; i < count && isnan(loss); i++) {
+        loss = gs_record_curve_at(outcome->record, i).loss;
+    }
+    return loss;
+}
+
+/* What each run learned, and the target. values [row->runs] is scratch. */
+static void make_learned(gs_sim_row *row, const gs_outcome *outcomes, const gs_workload *workload,
+                         double *values)
+{
+    double **lists[] = {&row->seed_target_ns, &row->seed_learned, &row->seed_accuracy,
+                        &row->seed_loss, &row->seed_first_loss};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        *lists[i] = gs_need(calloc(row->runs + 1, sizeof **lists[i]));
+    }
+    row->learned = gather(row, outcomes, gs_quality_metric(workload->quality), row->seed_learned);
+    gather(row, outcomes, "final_accuracy", row->seed_accuracy);
+    row->final_loss = gather(row, outcomes, "final_loss", row->seed_loss);
+    for (uint32_t i = 0; i < row->runs; i++) {
+        row->seed_first_loss[i] = first_loss(&outcomes[i]);
+    }
+    row->gradient_cosine = gather(row, outcomes, "gradient_cosine_ratio", values);
+    row->underflow = gather(row, outcomes, "underflow_ratio", values);
+    make_target(row, outcomes, workload, values);
+}
+
+static void make_row(gs_sim_row *row, const gs_outcome *outcomes, const gs_workload *workload)
 {
     double *values = gs_need(calloc(row->runs + 1, sizeof *values));
     count_outcomes(row, outcomes);
     row->sample_ns = gs_need(calloc(row->runs + 1, sizeof *row->sample_ns));
-    row->seed_target_ns = gs_need(calloc(row->runs + 1, sizeof *row->seed_target_ns));
     row->rate = gather(row, outcomes, "samples_per_s", row->sample_ns);
     for (uint32_t i = 0; i < row->runs; i++) {
         row->sample_ns[i] = 1e9 / row->sample_ns[i];
@@ -121,11 +155,10 @@ static void make_row(gs_sim_row *row, const gs_outcome *outcomes, gs_quality qua
     row->wait = gather(row, outcomes, "wait_ns", values);
     row->overhead = gather(row, outcomes, "overhead_ns", values);
     row->wire = gather(row, outcomes, "wire_bytes_per_step", values);
-    row->learned = gather(row, outcomes, gs_quality_metric(quality), values);
     row->staleness = gather(row, outcomes, "staleness_mean", values);
     row->noise_scale = gather(row, outcomes, "noise_scale_samples", values);
     row->consensus = gather(row, outcomes, "consensus_distance", values);
-    make_target(row, outcomes, values);
+    make_learned(row, outcomes, workload, values);
     free(values);
 }
 
@@ -163,7 +196,7 @@ void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_ou
         gs_sim_row *row = &out->rows[s];
         row->label = scenario->strategies[s].label;
         row->runs = seeds;
-        make_row(row, &outcomes[(size_t)s * seeds], workload->quality);
+        make_row(row, &outcomes[(size_t)s * seeds], workload);
         row->vs_first = gs_ratio_of(out->rows[0].sample_ns, row->sample_ns, seeds);
         row->faster = gs_chance_faster(out->rows[0].sample_ns, row->sample_ns, seeds);
         if (step_limit_ns > 0) {
@@ -177,6 +210,10 @@ void gs_sim_report_free(gs_sim_report *report)
     for (uint32_t s = 0; s < report->row_count; s++) {
         free(report->rows[s].sample_ns);
         free(report->rows[s].seed_target_ns);
+        free(report->rows[s].seed_learned);
+        free(report->rows[s].seed_accuracy);
+        free(report->rows[s].seed_loss);
+        free(report->rows[s].seed_first_loss);
     }
     free(report->rows);
     *report = (gs_sim_report){0};
@@ -222,6 +259,19 @@ static void put_median(const gs_sim_row *row, FILE *out)
     }
 }
 
+/* Gradients that 16 bits do not hold are not learned from, and nothing else shows it. */
+static void put_underflow(const gs_scenario *scenario, const gs_sim_row *row, FILE *out)
+{
+    static const double much_ratio = 0.05;
+    if (row->underflow.mean > much_ratio) {
+        fprintf(out,
+                "%s: %.0f %% of the gradient's elements became 0 in %s; a larger "
+                "optimizer.loss_scale keeps them\n",
+                row->label, 100.0 * row->underflow.mean,
+                scenario->workload.number == GS_FP16 ? "fp16" : "bf16");
+    }
+}
+
 void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
 {
     if (report->rows[0].runs > 1 && !gs_scenario_is_random(report->scenario)) {
@@ -240,5 +290,7 @@ void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
         }
         put_outside(report->scenario, row, out);
         put_median(row, out);
+        gs_sim_put_guesses(report, row, out);
+        put_underflow(report->scenario, row, out);
     }
 }

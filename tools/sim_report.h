@@ -25,8 +25,13 @@ typedef struct gs_sim_row {
     double *sample_ns;
     /* [runs], by seed: time to the target; NAN: not reached, or the run is not good. */
     double *seed_target_ns;
+    /* [runs], by seed: at the last evaluation, the first of them by workload.quality; NAN where it
+     * is not known or the run is not good. */
+    double *seed_learned, *seed_accuracy, *seed_loss;
+    double *seed_first_loss; /* [runs], likewise, at the first evaluation */
     gs_spread step, p50, p95, p99, compute, input, exposed, wait, overhead, wire, rate;
     gs_spread learned; /* final value of workload.quality */
+    gs_spread final_loss, gradient_cosine, underflow;
     gs_spread staleness, noise_scale, consensus;
     gs_spread overlap, exposed_share, utilisation, recovery, cosine, error_ratio;
     gs_ratio vs_first;
@@ -34,6 +39,7 @@ typedef struct gs_sim_row {
     gs_chance over;   /* that a step takes longer than the limit */
     double target_ns; /* median over the good runs; NAN: most have not reached it */
     uint32_t reached;
+    uint32_t fell_back;  /* of them, those that end on the wrong side of the target */
     int64_t below_bytes; /* least size sent below the measured ones of its curve; 0: none */
     int64_t above_bytes; /* largest size sent above them; 0: none */
 } gs_sim_row;
