@@ -11,8 +11,8 @@
 
 enum { EVALUATIONS = 20, LOOKS_MAX = 1000 };
 
-/* Of one gradient: below some 100 us of work a hand-over to another thread costs more than it saves
- * (tests/bench/bench_gradients.c). */
+/* Of one gradient: below some 100 us of work a second thread costs up to a third more processor
+ * time, which another seed could have (docs/measured/models.md). */
 enum { THREAD_FLOPS_MIN = 4000000 };
 
 void gs_sim_fail(gs_sim *sim, gs_status status, const gs_error *err)
