@@ -96,6 +96,13 @@ char *gs_memory_sentence(const gs_scenario *scenario, uint32_t strategy)
     if (job->activations.all == 0) {
         text = join(text, "; ", gs_text("activations are not known and not counted"));
     }
+    if (job->activations.scores > 0) {
+        text = join(text, "; ",
+                    gs_text(job->fused_attention ? "attention is taken to be fused, its scores are "
+                                                   "not kept"
+                                                 : "attention is not fused, the scores of every "
+                                                   "layer are kept"));
+    }
     if (memory.host_bytes > 0) {
         text = join(text, "; ",
                     gs_text("%s in the host's memory", gs_format_bytes(memory.host_bytes, bytes)));

@@ -22,7 +22,7 @@ static void add_layers(gs_page *page, const gs_layer_table *layers)
 {
     char text[64];
     double flops = gs_layer_table_flops(layers);
-    gs_layer_activations kept = gs_layer_table_activations(layers);
+    gs_layer_activations kept = gs_layer_table_activations(layers, false);
     snprintf(text, sizeof text, "%.4g GFLOP forward a sample", flops / 1e9);
     gs_page_fact(page, "forward_flops_per_sample", "work", text, gs_json_new_real(flops));
     snprintf(text, sizeof text, "%lld elements a sample", (long long)kept.all);

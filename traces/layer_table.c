@@ -244,15 +244,25 @@ bool gs_layer_table_is_timed(const gs_layer_table *table)
            table->optimizer_ns > 0;
 }
 
-gs_layer_activations gs_layer_table_activations(const gs_layer_table *table)
+/* "scores", "gpt2.h.0.attn.scores" */
+static bool is_scores(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return strcmp(dot == NULL ? name : dot + 1, "scores") == 0;
+}
+
+gs_layer_activations gs_layer_table_activations(const gs_layer_table *table, bool fused)
 {
     gs_layer_activations sum = {0};
     int64_t block = 0;
     for (uint32_t i = 0; i < table->row_count; i++) {
         const gs_layer_row *row = &table->rows[i];
-        sum.all += row->activations;
+        int64_t scores = is_scores(row->name) ? row->activations : 0;
+        int64_t activations = fused ? row->activations - scores : row->activations;
+        sum.scores += scores;
+        sum.all += activations;
         sum.kept += row->boundary;
-        block += row->activations - row->boundary;
+        block += activations - row->boundary;
         sum.block_max = block > sum.block_max ? block : sum.block_max;
         block = row->boundary > 0 ? 0 : block;
     }

@@ -47,9 +47,11 @@ typedef struct gs_layer_activations {
     int64_t all;       /* everything that backward reads; 0: the table does not say */
     int64_t kept;      /* of these, the outputs of blocks: what full checkpointing keeps */
     int64_t block_max; /* most that one block makes beside its output, when it runs again */
+    int64_t scores;    /* of attention, in the table: in `all` where the attention is not fused */
 } gs_layer_activations;
 
-gs_layer_activations gs_layer_table_activations(const gs_layer_table *table);
+/* fused: kernels of attention that never write the scores; rows called "scores" keep nothing. */
+gs_layer_activations gs_layer_table_activations(const gs_layer_table *table, bool fused);
 
 /* Forward FLOPs of one sample. */
 double gs_layer_table_flops(const gs_layer_table *table);

@@ -36,6 +36,7 @@ typedef struct gs_memory_job {
     int64_t copies;          /* that the strategy may have on their way, each of a whole vector */
     int64_t bucket_elements; /* of the largest bucket; 0: nothing arrives */
     gs_layer_activations activations; /* of one sample; all 0: not known, counted as nothing */
+    bool fused_attention;             /* activations have no scores */
     bool checkpointing;               /* full: outputs of blocks, and one block at a time */
     bool offload;                     /* master weights and optimizer lie in the host's memory */
     bool is_served; /* master weights and optimizer are on servers, which make the updates */

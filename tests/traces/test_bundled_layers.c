@@ -93,17 +93,20 @@ Test(bundled_layers, a_transformer_layer_keeps_what_the_literature_counts)
     const int64_t a = 12;
     const int64_t layers = 12;
     const int64_t vocabulary = 50257;
-    gs_layer_activations gpt2 = gs_layer_table_activations(read_table("gpt2"));
+    gs_layer_activations gpt2 = gs_layer_table_activations(read_table("gpt2"), false);
     int64_t ends = s * h /* embedding */ + s * h /* ln_f */ + s * vocabulary;
     cr_expect_eq(gpt2.all, layers * (16 * s * h + 2 * a * s * s) + ends);
     cr_expect_eq(gpt2.kept, (layers + 1) * s * h, "the embedding's output and each layer's");
     cr_expect_eq(gpt2.block_max, s * h + s * vocabulary, "the head makes most");
     /* Llama: no dropout, two norms, q k v, context, two sums, and four of the hidden size. */
-    gs_layer_activations llama = gs_layer_table_activations(read_table("llama2_7b"));
+    gs_layer_activations llama = gs_layer_table_activations(read_table("llama2_7b"), false);
     const int64_t stream = INT64_C(4096) * 4096;
     const int64_t of_layer = 8 * stream + 4 * INT64_C(4096) * 11008 + 32 * INT64_C(4096) * 4096;
     cr_expect_eq(llama.all, 32 * of_layer + 2 * stream + INT64_C(4096) * 32000);
     cr_expect_eq(llama.block_max, of_layer - stream);
+    cr_expect_eq(gpt2.scores, layers * 2 * a * s * s);
+    gs_layer_activations fused = gs_layer_table_activations(read_table("llama2_7b"), true);
+    cr_expect_eq(fused.all, llama.all - 32 * INT64_C(32) * 4096 * 4096);
 }
 
 /* --- against the shared tables --------------------------------------------------------------- */

@@ -148,10 +148,34 @@ Test(layer_table, what_is_wrong_is_named_with_its_place)
 Test(layer_table, activations_are_all_those_of_rows_and_checkpointing_keeps_the_boundaries)
 {
     cr_assert_eq(read_text(HEAD TIMES BLOCKS), GS_OK, "%s", err.text);
-    gs_layer_activations sum = gs_layer_table_activations(&table);
+    gs_layer_activations sum = gs_layer_table_activations(&table, false);
     cr_expect_eq(sum.all, 7 + 5 + 3 + 6);
     cr_expect_eq(sum.kept, 4 + 3);
     cr_expect_eq(sum.block_max, 7 + 5 - 4, "the first block makes 8 beside its output, the end 6");
+    cr_expect_eq(sum.scores, 0);
+}
+
+Test(layer_table, a_fused_attention_keeps_no_scores)
+{
+    cr_assert_eq(
+        read_text(
+            HEAD TIMES
+            "\"tensors\":["
+            "{\"name\":\"a\",\"elements\":1,\"forward_flops\":10,\"layer\":0,\"activations\":7},"
+            "{\"name\":\"h.0.scores\",\"elements\":0,\"forward_flops\":1,\"layer\":1,"
+            "\"activations\":50},"
+            "{\"name\":\"underscores\",\"elements\":0,\"forward_flops\":1,\"layer\":2,"
+            "\"activations\":4,"
+            "\"boundary\":3}]}"),
+        GS_OK, "%s", err.text);
+    gs_layer_activations plain = gs_layer_table_activations(&table, false);
+    gs_layer_activations fused = gs_layer_table_activations(&table, true);
+    cr_expect_eq(plain.all, 7 + 50 + 4);
+    cr_expect_eq(plain.block_max, 7 + 50 + 4 - 3);
+    cr_expect_eq(fused.all, 7 + 4);
+    cr_expect_eq(fused.block_max, 7 + 4 - 3);
+    cr_expect_eq(fused.kept, plain.kept);
+    cr_expect_eq(fused.scores, 50, "what it would keep otherwise");
 }
 
 Test(layer_table, checkpointing_runs_a_block_again_before_its_last_layer_goes_backward)

@@ -130,7 +130,7 @@ Test(scenario_device, llama_by_adam_in_mixed_precision_is_sixteen_bytes_a_parame
     cr_expect_eq(gs_scenario_runnable(&scenario, &err), GS_OK, "%s", err.text);
 }
 
-/* Sharded over 8 ranks, 163 GB are less by 7/8 of the 27 + 53.9 GB that an update needs. */
+/* Sharded over 8 ranks, 129 GB are less by 7/8 of the 27 + 53.9 GB that an update needs. */
 Test(scenario_device, a_job_that_fits_no_rank_is_not_runnable_and_says_what_helps)
 {
     READ("workload.profile=llama2_7b", "workload.dtype=bf16", "workload.batch_per_rank=1",
@@ -138,11 +138,11 @@ Test(scenario_device, a_job_that_fits_no_rank_is_not_runnable_and_says_what_help
     cr_expect_eq(gs_scenario_runnable(&scenario, &err), GS_ELIMIT);
     cr_expect_str_eq(
         err.text,
-        "demo-ethernet: llama2_7b does not fit: allreduce needs 163 GB a rank, V100-16GB has 16 "
+        "demo-ethernet: llama2_7b does not fit: allreduce needs 129 GB a rank, V100-16GB has 16 "
         "GB: parameters 13.5 GB + master weights 27 GB + gradients 13.5 GB + optimizer 53.9 GB + "
-        "buckets 262 MB + activations 54.8 GB; no batch fits; what helps: "
-        "memory.checkpointing=full (111 GB), memory.offload=optimizer (82 GB), all of these (30 "
-        "GB), a larger device (B200), strategy sharded (92.1 GB)");
+        "buckets 262 MB + activations 20.5 GB; no batch fits; what helps: "
+        "memory.checkpointing=full (110 GB), memory.offload=optimizer (47.7 GB), all of these "
+        "(28.9 GB), a larger device (H200), strategy sharded (57.8 GB)");
 }
 
 Test(scenario_device, the_largest_batch_that_is_told_runs_and_the_next_does_not)
@@ -177,6 +177,18 @@ Test(scenario_device, checkpointing_costs_a_forward_pass_and_keeps_boundaries)
                  INT64_C(16) * 2 * (13 * 1024 * 768 + 1024 * 768 + 1024 * 50257));
     READ("workload.memory.checkpointing=full");
     cr_expect_eq(total_ns(0, GS_SEGMENT_BACKWARD), 25218700 + 12640500, "measured times too");
+}
+
+/* 12 layers keep the scores and the mask of 12 heads of 1024 x 1024. */
+Test(scenario_device, attention_is_fused_unless_it_is_said)
+{
+    READ("workload.profile=gpt2", "workload.dtype=bf16");
+    int64_t fused = gs_memory_of(&scenario.memory[0], 1).bytes[GS_MEMORY_ACTIVATIONS];
+    gs_time_ns backward = total_ns(0, GS_SEGMENT_BACKWARD);
+    READ("workload.profile=gpt2", "workload.dtype=bf16", "workload.memory.attention=unfused");
+    cr_expect_eq(gs_memory_of(&scenario.memory[0], 1).bytes[GS_MEMORY_ACTIVATIONS],
+                 fused + INT64_C(2) * 12 * 2 * 12 * 1024 * 1024);
+    cr_expect_eq(total_ns(0, GS_SEGMENT_BACKWARD), backward, "no times change");
 }
 
 Test(scenario_device, offload_moves_twelve_bytes_an_element_over_the_host_link)

@@ -145,7 +145,7 @@ gs_status gs_scenario_time_layers(gs_scenario_reader *reader, const gs_layer_tab
     gs_workload *workload = &reader->out->workload;
     workload->layers = table;
     workload->timed_by_flops = !gs_layer_table_is_timed(table);
-    if (workload->checkpointing && gs_layer_table_activations(table).kept == 0) {
+    if (workload->checkpointing && gs_layer_table_activations(table, false).kept == 0) {
         return gs_scenario_fail(reader, GS_EINVAL, "workload.memory.checkpointing", err,
                                 "full needs a layer table that says where blocks end (boundary), "
                                 "%s does not; set it to none",

@@ -10,6 +10,7 @@ enum { MISFIT_BYTES = GS_ERROR_TEXT_BYTES, BATCH_MAX = 1000000 };
 
 static const char *const checkpointings[] = {"none", "full", NULL};
 static const char *const offloads[] = {"none", "optimizer", NULL};
+static const char *const attentions[] = {"fused", "unfused", NULL};
 
 /* clang-format off */
 static const gs_field memory_fields[] = {
@@ -17,6 +18,8 @@ static const gs_field memory_fields[] = {
      "full: only outputs of blocks are kept, each block's forward pass runs again in backward"},
     {"offload", GS_FIELD_CHOICE, GS_FIELD_AT(gs_memory_config, offload), "none", 0, 0, offloads,
      "optimizer: its vectors and master weights lie in the host's memory and come for each update"},
+    {"attention", GS_FIELD_CHOICE, GS_FIELD_AT(gs_memory_config, attention), "fused", 0, 0, attentions,
+     "fused: its scores are never kept; unfused: those of every layer are, for backward"},
 };
 /* clang-format on */
 
@@ -73,10 +76,11 @@ static gs_status count_one(gs_scenario_reader *reader, const gs_strategy_choice 
         .copies = layout->copies_max[GS_WORKER],
         .checkpointing = workload->checkpointing,
         .offload = reader->memory.offload == 1,
+        .fused_attention = reader->memory.attention == 0,
         .is_served = layout->servers > 0,
     };
     if (workload->layers != NULL) {
-        out->activations = gs_layer_table_activations(workload->layers);
+        out->activations = gs_layer_table_activations(workload->layers, out->fused_attention);
     }
     if (job->ranks == 1) {
         return GS_OK;

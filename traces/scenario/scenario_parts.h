@@ -37,6 +37,7 @@ typedef struct gs_workload_config {
 typedef struct gs_memory_config {
     int checkpointing;
     int offload;
+    int attention;
 } gs_memory_config;
 
 typedef struct gs_target_config {
