@@ -48,14 +48,15 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     const config *chosen = settings;
     (void)err;
     gs_bucket_rule rule = {chosen->first_bucket_bytes, chosen->bucket_bytes};
+    uint32_t buckets = gs_bucket_count_max(job, &rule);
     *out = (gs_layout){
         .state_bytes = {[GS_WORKER] = sizeof(state)},
-        .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
+        .outstanding_max = {[GS_WORKER] = buckets},
         .communicator_count = COMMUNICATORS,
         .communicators = {[SCATTER] = {.kinds = 1U << GS_REDUCE_SCATTER},
                           [GATHER] = {.kinds = 1U << GS_ALL_GATHER}},
         .ordered = true,
-        .applies_slices = job->ranks > 1,
+        .applies_slices = job->ranks > 1 || buckets > 1, /* one rank updates bucket by bucket too */
         .optimizer_shards = job->ranks,
         .buckets = rule,
         .cut = GS_CUT_COMMON,

@@ -118,6 +118,22 @@ Test(sim_groups, a_sharded_optimizer_is_the_whole_one)
     small_job_fini(&job);
 }
 
+/* One rank owns all of every bucket, and still updates them one by one: what it does is what
+ * all-reduce of one rank does, to the bit. */
+Test(sim_groups, a_sharded_optimizer_of_one_rank_is_the_whole_one)
+{
+    small_job_config config = learning();
+    config.ranks = 1;
+    config.ranks_per_node = 1;
+    small_job job;
+    small_job_init(&job, &config, NULL);
+    size_t count;
+    train(&job, gs_strategy_find("allreduce"), 0, first, &count);
+    train(&job, gs_strategy_find("sharded"), 0, second, &count);
+    cr_assert_arr_eq(first, second, count * sizeof *first);
+    small_job_fini(&job);
+}
+
 /* The first update of Adam moves every element by the rate, 3e-3, up or down. Were the slices of
  * one step counted as so many updates, the second one would move by 0.526 / sqrt(0.5) = 0.744 of
  * it. Gradients so small that roundings decide their sign are rare. */
