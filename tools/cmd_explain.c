@@ -1,5 +1,6 @@
 /* explain: simulates variants of a scenario, or of a stored run's, and says where its step goes and
  * what would change that. Nothing is stored. */
+#include "base/json.h"
 #include "tools/explain.h"
 #include "tools/explain_page.h"
 #include "tools/interrupt.h"
@@ -46,38 +47,45 @@ static gs_status find_run(const gs_cli *cli, gs_arena *arena, gs_stored_run *out
     return status;
 }
 
-static int choose_strategy(const gs_cli *cli, const gs_stored_run *run, int64_t id,
-                           const gs_scenario *scenario, uint32_t *out)
+/* The stored scenario with the run's own strategy: a scenario is stored once, with the strategies
+ * of the command that stored it first, and later ones may have had others. Owner: caller, free().
+ */
+static gs_status config_of(const gs_stored_run *run, char **out, gs_error *err)
 {
-    for (uint32_t i = 0; i < scenario->strategy_count && cli->strategy_count == 0; i++) {
-        const gs_strategy_choice *choice = &scenario->strategies[i];
-        if (strcmp(choice->strategy->name, run->strategy.name) == 0 &&
-            strcmp(choice->params_json, run->strategy.params_json) == 0) {
-            *out = i;
-            return GS_EXIT_OK;
-        }
+    gs_json_at config = {0};
+    gs_json_at choice = {0};
+    const char *params = run->strategy.params_json;
+    GS_TRY(gs_json_parse(run->scenario.config_json, strlen(run->scenario.config_json),
+                         run->scenario.name, &config, err));
+    gs_status status = gs_json_parse(params, strlen(params), run->strategy.name, &choice, err);
+    if (status == GS_OK) {
+        gs_json *list = gs_need(gs_json_new_list());
+        gs_json *strategy = gs_need(gs_json_copy(choice.value));
+        (void)gs_json_set(strategy, "name", gs_need(gs_json_new_text(run->strategy.name)));
+        (void)gs_json_add(list, strategy);
+        (void)gs_json_set(config.value, "strategies", list);
+        *out = gs_need(gs_json_write(config.value, false));
+        gs_json_free(choice.value);
     }
-    if (cli->strategy_count > 0) {
-        return GS_EXIT_OK;
-    }
-    gs_complain("run %" PRId64 ": %s %s is not among the strategies of its scenario as this "
-                "version reads it; name one with -s",
-                id, run->strategy.name, run->strategy.params_json);
-    return GS_EXIT_USAGE;
+    gs_json_free(config.value);
+    return status;
 }
 
-static int load_run(const gs_cli *cli, gs_loaded *out, uint32_t *out_strategy)
+static int load_run(const gs_cli *cli, gs_loaded *out)
 {
     gs_arena arena;
     gs_arena_init(&arena);
     gs_stored_run run;
     gs_error err = {0};
     int64_t id = 0;
-    if (find_run(cli, &arena, &run, &id, &err) != GS_OK) {
+    char *config = NULL;
+    if (find_run(cli, &arena, &run, &id, &err) != GS_OK ||
+        config_of(&run, &config, &err) != GS_OK) {
         gs_arena_fini(&arena);
         return gs_complain_error(&err);
     }
-    int code = gs_scenario_load_text(cli, run.scenario.name, run.scenario.config_json, out);
+    int code = gs_scenario_load_text(cli, run.scenario.name, config, out);
+    free(config);
     if (code == GS_EXIT_OK && cli->word_count == 1 &&
         out->scenario.config_hash != run.scenario.config_hash && !cli->flags.quiet) {
         gs_complain("run %" PRId64
@@ -85,25 +93,21 @@ static int load_run(const gs_cli *cli, gs_loaded *out, uint32_t *out_strategy)
                     "since; what follows is of today's",
                     id);
     }
-    if (code == GS_EXIT_OK) {
-        code = choose_strategy(cli, &run, id, &out->scenario, out_strategy);
-    }
     if (code == GS_EXIT_OK && !cli->flags.quiet) {
         gs_complain("run %" PRId64 " of %s, %s, is simulated again without its numbers", id,
-                    run.scenario.name, out->scenario.strategies[*out_strategy].label);
+                    run.scenario.name, out->scenario.strategies[0].label);
     }
     gs_arena_fini(&arena);
     return code;
 }
 
-static int load(const gs_cli *cli, gs_loaded *out, uint32_t *out_strategy)
+static int load(const gs_cli *cli, gs_loaded *out)
 {
-    *out_strategy = 0;
     if (cli->word_count > 0) {
         const char *word = cli->words[0];
         bool is_number = word[0] != '\0' && word[strspn(word, "0123456789")] == '\0';
         if (word[0] == '@' || is_number) {
-            return load_run(cli, out, out_strategy);
+            return load_run(cli, out);
         }
         gs_arena arena;
         gs_arena_init(&arena);
@@ -113,7 +117,7 @@ static int load(const gs_cli *cli, gs_loaded *out, uint32_t *out_strategy)
         bool is_label = !is_scenario(word) && find_run(cli, &arena, &run, &id, &err) == GS_OK;
         gs_arena_fini(&arena);
         if (is_label) {
-            return load_run(cli, out, out_strategy);
+            return load_run(cli, out);
         }
     }
     int code = gs_scenario_load(cli, out);
@@ -174,7 +178,7 @@ static void put(const gs_cli *cli, const gs_loaded *loaded, const gs_explain *ex
     free(command);
 }
 
-static int explain_it(const gs_cli *cli, const gs_loaded *loaded, uint32_t strategy)
+static int explain_it(const gs_cli *cli, const gs_loaded *loaded)
 {
     gs_output output;
     int code = gs_output_open(&output, cli->flags.output);
@@ -186,7 +190,6 @@ static int explain_it(const gs_cli *cli, const gs_loaded *loaded, uint32_t strat
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     gs_explain_config config = {
         .scenario = &loaded->scenario,
-        .strategy = strategy,
         .seeds = (uint32_t)loaded->scenario.seeds,
         .jobs = cli->flags.jobs > 0 ? cli->flags.jobs
                 : processors < 1    ? 1
@@ -213,14 +216,13 @@ int gs_cmd_explain(const gs_cli *cli)
 {
     gs_loaded loaded = {0};
     gs_arena_init(&loaded.arena);
-    uint32_t strategy = 0;
     gs_error err = {0};
-    int code = load(cli, &loaded, &strategy);
+    int code = load(cli, &loaded);
     if (code == GS_EXIT_OK && gs_scenario_runnable(&loaded.scenario, &err) != GS_OK) {
         code = gs_complain_error(&err);
     }
     if (code == GS_EXIT_OK) {
-        code = explain_it(cli, &loaded, strategy);
+        code = explain_it(cli, &loaded);
     }
     gs_scenario_unload(&loaded);
     return code;
