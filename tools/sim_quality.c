@@ -7,25 +7,35 @@
 
 /* --- who ends best ---------------------------------------------------------------------------- */
 
-/* By how much `worse` ends worse than `better`, seed by seed: above 0 where it does. */
-static gs_spread loss_of(const gs_sim_report *report, const gs_sim_row *better,
-                         const gs_sim_row *worse)
+/* By how much one ends worse than another, seed by seed: above 0 where it does. */
+typedef struct lag {
+    gs_spread spread;
+    bool is_clear; /* more than noise; with one seed, all there is */
+    bool by_each;  /* the interval has 0 in it, but each seed says so, and by much */
+} lag;
+
+static lag lag_of(const gs_sim_report *report, const gs_sim_row *better, const gs_sim_row *worse)
 {
+    static const double much_ratio =
+        0.1; /* of what the better one has: few seeds agree by chance */
     bool more_is_better = report->scenario->workload.quality == GS_ACCURACY;
-    double *losses = gs_need(calloc(better->runs + 1, sizeof *losses));
+    double *lags = gs_need(calloc(better->runs + 1, sizeof *lags));
+    double least = HUGE_VAL;
     for (uint32_t i = 0; i < better->runs; i++) {
         double more = better->seed_learned[i] - worse->seed_learned[i];
-        losses[i] = more_is_better ? more : -more;
+        lags[i] = more_is_better ? more : -more;
+        least = fmin(least, lags[i]);
     }
-    gs_spread spread = gs_spread_of(losses, better->runs);
-    free(losses);
-    return spread;
-}
-
-/* More than noise; with one seed, all there is. */
-static bool is_worse(const gs_spread *loss)
-{
-    return loss->count > 1 ? loss->low > 0.0 : loss->count == 1 && loss->mean > 0.0;
+    lag out = {.spread = gs_spread_of(lags, better->runs)};
+    free(lags);
+    if (out.spread.count == 1) {
+        out.is_clear = out.spread.mean > 0.0;
+    } else if (out.spread.count > 1) {
+        out.by_each = !(out.spread.low > 0.0) && least > 0.0 &&
+                      out.spread.mean > much_ratio * fabs(better->learned.mean);
+        out.is_clear = out.spread.low > 0.0 || out.by_each;
+    }
+    return out;
 }
 
 static const gs_sim_row *best_of(const gs_sim_report *report)
@@ -73,17 +83,19 @@ static char *worse_text(const gs_sim_report *report, const gs_sim_row *row, cons
                         const char *praise)
 {
     bool more_is_better = report->scenario->workload.quality == GS_ACCURACY;
-    gs_spread loss = loss_of(report, best, row);
-    if (row == best || !is_worse(&loss)) {
+    lag loss = lag_of(report, best, row);
+    if (row == best || !loss.is_clear) {
         return gs_text("%s", "");
     }
-    char *sure = loss.count > 1
-                     ? gs_text("95 %% CI %.3g to %.3g, %zu seeds", loss.low, loss.high, loss.count)
-                     : gs_text("one seed: no interval");
+    const gs_spread *spread = &loss.spread;
+    char *sure = spread->count == 1 ? gs_text("one seed: no interval")
+                                    : gs_text("%s95 %% CI %.3g to %.3g, %zu seeds",
+                                              loss.by_each ? "with each seed; " : "", spread->low,
+                                              spread->high, spread->count);
     char *cause = cause_text(report, row, best);
     char *text =
         gs_text("; %s, %s, ends at %.4g, %.3g %s it (%s)%s", row->label, praise, row->learned.mean,
-                loss.mean, more_is_better ? "below" : "above", sure, cause);
+                spread->mean, more_is_better ? "below" : "above", sure, cause);
     free(sure);
     free(cause);
     return text;
@@ -95,8 +107,8 @@ static char *others_text(const gs_sim_report *report, const gs_sim_row *best)
     uint32_t count = 0;
     for (uint32_t s = 0; s < report->row_count; s++) {
         const gs_sim_row *row = &report->rows[s];
-        gs_spread loss = loss_of(report, best, row);
-        count += row != best && loss.count > 0 && !is_worse(&loss) ? 1 : 0;
+        lag loss = lag_of(report, best, row);
+        count += row != best && loss.spread.count > 0 && !loss.is_clear ? 1 : 0;
     }
     return count == 0 ? gs_text("%s", "")
                       : gs_text(" (%u other%s within noise of it)", count, count == 1 ? "" : "s");

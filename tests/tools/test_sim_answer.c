@@ -1,6 +1,6 @@
 /* What the answer says of strategies that differ in how many runs reach the target, in how they end
  * and in how sure that is. */
-#include "tools/sim_report.h"
+#include "tools/sim_quality.h"
 
 #include <criterion/criterion.h>
 
@@ -119,4 +119,79 @@ Test(sim_answer, ends_within_noise_are_no_loss)
     put_row(0, "one", 2.0, there, good);
     put_row(1, "two", 1.0, there, alike);
     expect_part(" one ends best, at accuracy 0.95 (1 other within noise of it).");
+}
+
+Test(sim_answer, few_seeds_that_all_see_a_collapse_are_not_noise)
+{
+    const double there[RUNS] = {5, 5, 5, 5, 5};
+    /* 0.01, 0.01, 0.01, 0.01 and 0.9 below: mean 0.188, sd 0.398, 0.188 -+ 2.776 * 0.178. */
+    const double uneven[RUNS] = {0.94, 0.95, 0.93, 0.94, 0.05};
+    put_row(0, "one", 2.0, there, good);
+    put_row(1, "two", 1.0, there, uneven);
+    expect_part("; two, the fastest, ends at 0.762, 0.188 below it (with each seed; 95 % CI "
+                "-0.306 to 0.682, 5 seeds).");
+}
+
+/* --- runs that have learned nothing ----------------------------------------------------------- */
+
+static double accuracies[RUNS], losses[RUNS], first_losses[RUNS];
+
+static void expect_guess(const char *line)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    cr_assert_not_null(out);
+    scenario.workload.task.optimizer.rate = 20.0;
+    rows[0].seed_accuracy = accuracies;
+    rows[0].seed_loss = losses;
+    rows[0].seed_first_loss = first_losses;
+    rows[0].final_loss = gs_spread_of(losses, RUNS);
+    gs_sim_put_guesses(&report, &rows[0], out);
+    fclose(out);
+    cr_expect_str_eq(text, line);
+    free(text);
+}
+
+static void set(double *values, double a, double b, double c, double d, double e)
+{
+    memcpy(values, (const double[RUNS]){a, b, c, d, e}, RUNS * sizeof *values);
+}
+
+Test(sim_answer, accuracy_of_the_largest_class_is_a_guess_and_a_huge_loss_has_blown_up)
+{
+    /* Train rows 0 and 1; of the test rows 2 to 5 three are of class 1: 0.75. ln 2 = 0.693. */
+    static const uint8_t labels[] = {0, 0, 1, 1, 0, 1};
+    static const uint32_t split[] = {0, 1, 2, 3, 4, 5};
+    const gs_dataset data = {.shape = {.answer_count = 1, .answer_width = 2},
+                             .row_count = 6,
+                             .train_count = 2,
+                             .test_count = 4,
+                             .labels = labels,
+                             .answer_stride = 1,
+                             .split = split};
+    put_row(0, "one", 1.0, good, good);
+    scenario.workload.dataset = &data;
+    set(accuracies, 0.9, 0.9, 0.9, 0.9, 0.9);
+    set(losses, 0.2, 0.2, 0.2, 0.2, 0.8);
+    expect_guess("");
+    set(accuracies, 0.75, 0.25, 0.9, 0.9, 0.9);
+    set(losses, 3.0, 3.0, 0.2, 0.2, 0.2); /* mean 1.32 */
+    expect_guess("one: 2 of 5 runs end no better than guessing (accuracy 0.5, the largest class "
+                 "has 0.75); optimizer.rate=20 may be too large\n");
+    set(accuracies, 0.9, 0.9, 0.9, 0.9, 0.9);
+    set(losses, 1e6, 1e6, 1e6, 1e6, 1e6);
+    expect_guess("one: 5 of 5 runs have blown up: final loss 1e+06, an even guess has 0.693; "
+                 "optimizer.rate=20 may be too large\n");
+}
+
+Test(sim_answer, of_numbers_the_loss_must_not_end_above_where_it_was)
+{
+    put_row(0, "one", 1.0, good, good);
+    set(first_losses, 1.0, 1.0, 1.0, 1.0, 1.0);
+    set(losses, 0.5, 1.05, 0.5, 0.5, 0.5); /* what has come to rest goes up and down */
+    expect_guess("");
+    set(losses, 0.5, 0.5, 0.5, 0.5, 8.0);
+    expect_guess("one: the loss of 1 of 5 runs ends above that of the first evaluation (mean 2); "
+                 "optimizer.rate=20 may be too large\n");
 }
