@@ -117,6 +117,17 @@ static gs_status check_counts(const char *name, gs_ps_kind kind, const gs_ps_con
                        "%s=%u",
                        name, field, (long long)config->count, job->ranks, field, job->ranks);
     }
+    bool of_gradients =
+        kind == GS_PS_K_BATCH_SYNC || kind == GS_PS_K_BATCH_ASYNC || kind == GS_PS_RENNALA;
+    int64_t gradients = job->budget_steps * job->ranks;
+    if (of_gradients && gradients > 0 && config->count > gradients) {
+        const char *field = kind == GS_PS_RENNALA ? "batches" : "k";
+        return gs_fail(err, GS_EINVAL,
+                       "%s.%s: %lld gradients an update, but the run has %lld in all and would "
+                       "never update; use at most %s=%lld, or a longer workload.budget",
+                       name, field, (long long)config->count, (long long)gradients, field,
+                       (long long)gradients);
+    }
     if (kind == GS_PS_BACKUP && config->count >= job->ranks) {
         return gs_fail(err, GS_EINVAL,
                        "%s.backups: %lld of %u ranks leave none to wait for; use backups=%u", name,

@@ -288,6 +288,16 @@ Test(ps, what_cannot_work_is_refused_with_what_would)
                    "k_sync.k: 5 of 4 ranks; an update cannot wait for more than all: use k=4");
     expect_refused("m_sync", "m=5",
                    "m_sync.m: 5 of 4 ranks; an update cannot wait for more than all: use m=4");
+    int64_t steps = made.steps;
+    made.steps = 2; /* of 4 ranks: 8 gradients */
+    expect_refused(
+        "k_batch_sync", "k=9",
+        "k_batch_sync.k: 9 gradients an update, but the run has 8 in all and would never "
+        "update; use at most k=8, or a longer workload.budget");
+    expect_refused("rennala", "batches=9",
+                   "rennala.batches: 9 gradients an update, but the run has 8 in all and would "
+                   "never update; use at most batches=8, or a longer workload.budget");
+    made.steps = steps;
     expect_refused("dssp", "staleness=4,staleness_max=3",
                    "dssp.staleness_max: 3 is below staleness, 4; use at least that");
     expect_refused("asp", "servers=4",

@@ -374,6 +374,8 @@ Test(scenario_errors, of_strategies_on_the_command_line)
     expect_strategy_refused(GS_EINVAL, "allreduce:", "\"\" is not KEY=VALUE, such as bucket=25MiB");
     expect_strategy_refused(GS_EINVAL, "allreduce:bucket,overlap=true",
                             "\"bucket\" is not KEY=VALUE, such as bucket=25MiB");
+    expect_strategy_refused(GS_EINVAL, "allreduce:bucket=1MiB,overlap=true,bucket=2MiB",
+                            "bucket is given twice; remove one");
     expect_strategy_refused(GS_EINVAL, "allreduce:bucket=1",
                             "allreduce.bucket: \"1\" has no unit; write 1B or 1MiB");
     expect_strategy_refused(GS_EINVAL, "allreduce:bukcet=1MiB",

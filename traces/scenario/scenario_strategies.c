@@ -153,6 +153,19 @@ static gs_status make_choice(gs_scenario_reader *reader, const gs_strategy *stra
 
 /* --- from the command line ------------------------------------------------------------------ */
 
+/* Whether a key stands before `pair` in a text whose pairs so far are cut at "=" and ",". */
+static bool was_given(const char *text, const char *pair)
+{
+    for (const char *key = text; key < pair;) {
+        if (strcmp(key, pair) == 0) {
+            return true;
+        }
+        const char *value = key + strlen(key) + 1;
+        key = value + strlen(value) + 1;
+    }
+    return false;
+}
+
 gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char *text,
                                 gs_error *err)
 {
@@ -171,6 +184,9 @@ gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char 
                            table->fields[0].name, table->fields[0].default_text);
         }
         *equals = '\0';
+        if (was_given(text, pair)) {
+            return gs_fail(err, GS_EINVAL, "%s is given twice; remove one", pair);
+        }
         GS_TRY(gs_config_set_text(table, config, pair, equals + 1, err));
         pair = comma == NULL ? NULL : comma + 1;
     }
