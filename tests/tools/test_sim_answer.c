@@ -60,12 +60,14 @@ static void expect_part(const char *part)
     free(answer);
 }
 
+#define NEVER ((double)NAN)
+
 static const double good[RUNS] = {0.95, 0.96, 0.94, 0.95, 0.95};
 
 Test(sim_answer, who_is_there_in_fewer_runs_ties_with_nobody)
 {
     const double all[RUNS] = {10, 12, 9, 11, 20};
-    const double some[RUNS] = {11, 11, 9, NAN, NAN};
+    const double some[RUNS] = {11, 11, 9, NEVER, NEVER};
     put_row(0, "some", 1.0, some, good);
     put_row(1, "all", 1.0, all, good);
     /* Medians 11 and 11 s; of three pairs some is sooner in one, later in one. */
@@ -76,7 +78,7 @@ Test(sim_answer, who_is_there_in_fewer_runs_ties_with_nobody)
 Test(sim_answer, who_is_sooner_and_there_in_fewer_runs_is_not_first)
 {
     const double all[RUNS] = {20, 20, 20, 20, 20};
-    const double some[RUNS] = {10, 10, 10, NAN, NAN};
+    const double some[RUNS] = {10, 10, 10, NEVER, NEVER};
     put_row(0, "some", 1.0, some, good);
     put_row(1, "all", 1.0, all, good);
     expect_part("all reaches accuracy 0.9 more often than some, which does in 3 of 5 runs: after "
@@ -87,8 +89,8 @@ Test(sim_answer, who_is_sooner_and_there_in_fewer_runs_is_not_first)
 Test(sim_answer, the_surest_is_looked_at_even_where_it_is_last)
 {
     const double all[RUNS] = {30, 30, 30, 30, 30};
-    const double some[RUNS] = {10, 10, 10, NAN, NAN};
-    const double others[RUNS] = {20, 20, 20, NAN, NAN};
+    const double some[RUNS] = {10, 10, 10, NEVER, NEVER};
+    const double others[RUNS] = {20, 20, 20, NEVER, NEVER};
     report.row_count = ROWS;
     put_row(0, "some", 1.0, some, good);
     put_row(1, "others", 1.0, others, good);
