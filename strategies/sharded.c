@@ -3,6 +3,7 @@
  * state is 1 / ranks of what it would be. */
 #include "strategies/bucket.h"
 #include "strategies/coding.h"
+#include "strategies/stateless.h"
 #include "strategies/world.h"
 
 typedef struct config {
@@ -71,12 +72,6 @@ static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_codi
     (void)coding;
     int64_t bytes = job->elements * job->element_bytes;
     return 2 * bytes - (2 * bytes + job->ranks - 1) / job->ranks;
-}
-
-static void init(gs_world *world, void *memory)
-{
-    (void)world;
-    (void)memory;
 }
 
 static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
@@ -152,22 +147,6 @@ static void quiesce(gs_world *world, void *memory, const gs_event *event)
     }
 }
 
-/* Between steps there is nothing to keep: the weights are all of it. */
-static size_t export_state(const void *memory, void *out, size_t out_bytes)
-{
-    (void)memory;
-    (void)out;
-    (void)out_bytes;
-    return 0;
-}
-
-static void import_state(gs_world *world, void *memory, const void *in, size_t in_bytes)
-{
-    (void)in;
-    (void)in_bytes;
-    init(world, memory);
-}
-
 const gs_strategy gs_strategy_sharded = {
     .struct_bytes = sizeof(gs_strategy),
     .name = "sharded",
@@ -177,12 +156,12 @@ const gs_strategy gs_strategy_sharded = {
     .config = &table,
     .layout = layout,
     .wire_bytes = wire_bytes,
-    .init = init,
+    .init = gs_stateless_init,
     .step_begin = step_begin,
     .bucket_ready = bucket_ready,
     .backward_done = backward_done,
     .op_done = op_done,
     .quiesce = quiesce,
-    .export_state = export_state,
-    .import_state = import_state,
+    .export_state = gs_stateless_export,
+    .import_state = gs_stateless_import,
 };
