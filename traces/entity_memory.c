@@ -119,14 +119,6 @@ gs_payload gs_entity_memory_view(const gs_entity_memory *memory, gs_slice slice)
     return view;
 }
 
-bool gs_entity_memory_copy(const gs_entity_memory *memory, gs_slice slice, gs_payload_pool *pool,
-                           gs_payload **out)
-{
-    gs_payload view = gs_entity_memory_view(memory, slice);
-    *out = gs_payload_copy(pool, &view);
-    return *out != NULL;
-}
-
 /* A payload is rounded here and not where it leaves: it may be lent in place, as a slice of floats
  * that stay what they are. The numbers are the same. */
 static void put_rounded(gs_number number, float *to, const gs_payload *payload, bool add)

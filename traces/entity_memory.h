@@ -107,9 +107,6 @@ GS_MUST_USE gs_status gs_entity_memory_init(gs_entity_memory *memory,
                                             const gs_entity_memory_config *config, gs_arena *arena,
                                             gs_error *err);
 
-/* A private copy of a slice, without floats in timing-only runs. false: no memory. */
-GS_MUST_USE bool gs_entity_memory_copy(const gs_entity_memory *memory, gs_slice slice,
-                                       gs_payload_pool *pool, gs_payload **out);
 /* The slice itself, for who may read it in place; good while the slice is lent. Never given to a
  * pool. */
 gs_payload gs_entity_memory_view(const gs_entity_memory *memory, gs_slice slice);

@@ -214,7 +214,9 @@ Test(entity_precision, weights_stay_in_floats_and_payloads_do_not)
     cr_assert(gs_entity_memory_put(&ranks[1], to, &lent, false));
     cr_expect_eq(*element(&ranks[1], GS_OWN, 0), 1.0F);
     gs_payload *sent;
-    cr_assert(gs_entity_memory_copy(&ranks[0], from, &pool, &sent));
+    gs_payload view = gs_entity_memory_view(&ranks[0], from);
+    sent = gs_payload_copy(&pool, &view);
+    cr_assert_not_null(sent);
     cr_assert(gs_entity_memory_put(&ranks[2], to, sent, false));
     cr_expect_eq(*element(&ranks[2], GS_OWN, 0), 1.0F);
     gs_payload_give(&pool, sent);
