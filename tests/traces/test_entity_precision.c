@@ -213,9 +213,7 @@ Test(entity_precision, weights_stay_in_floats_and_payloads_do_not)
     gs_payload lent = gs_entity_memory_view(&ranks[0], from);
     cr_assert(gs_entity_memory_put(&ranks[1], to, &lent, false));
     cr_expect_eq(*element(&ranks[1], GS_OWN, 0), 1.0F);
-    gs_payload *sent;
-    gs_payload view = gs_entity_memory_view(&ranks[0], from);
-    sent = gs_payload_copy(&pool, &view);
+    gs_payload *sent = gs_payload_copy(&pool, &lent);
     cr_assert_not_null(sent);
     cr_assert(gs_entity_memory_put(&ranks[2], to, sent, false));
     cr_expect_eq(*element(&ranks[2], GS_OWN, 0), 1.0F);
