@@ -28,6 +28,9 @@ typedef struct gs_carrier_config {
     uint32_t process;   /* this one's number among them */
     uint32_t local_process; /* and among those of its host */
     const char *address; /* HOST:PORT of process 0, where the launcher says one; NULL: not said */
+    const struct gs_carrier *control; /* open, of the same processes, for one that needs another
+                                         (nccl); NULL: not needed */
+    void *control_net;
 } gs_carrier_config;
 
 typedef struct gs_frame {
