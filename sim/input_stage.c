@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/assert.h"
-#include "sim/noise.h"
+#include "traces/noise.h"
 #include "sim/tick.h"
 
 enum { AHEAD_MAX = 1 << 20 };

@@ -266,7 +266,7 @@ static gs_status make(gs_sim *sim, gs_error *err)
     sim->entities = GS_TAKE(&sim->arena, gs_sim_entity, sim->entity_count);
     if (sim->entities == NULL ||
         !gs_sim_loop_init(&sim->loop, sim->config.seed, sim->config.shuffle_ties) ||
-        !gs_sim_ops_init(&sim->ops, &sim->layout, sim->job.ranks, &sim->arena)) {
+        !gs_group_ops_init(&sim->ops, &sim->layout, sim->job.ranks, &sim->arena)) {
         return no_memory(sim, err);
     }
     GS_TRY(make_noise(sim, err));

@@ -47,7 +47,7 @@ gs_status gs_sim_look_init(gs_sim *sim, gs_error *err)
 
 void gs_sim_look_step(gs_sim *sim, uint32_t index)
 {
-    gs_sim_account *account = &sim->accounts[index];
+    gs_step_account *account = &sim->accounts[index];
     bool looks = gs_timeline_has(sim->timeline, account->row.step);
     account->timeline = looks ? sim->timeline : NULL;
     gs_timeline_begin_step(sim->timeline, account->row.step);
@@ -120,7 +120,7 @@ void gs_sim_look_op_end(gs_sim *sim, uint32_t index, const gs_op_signature *op,
     gs_timeline_op kept = {.name = gs_collective_kind_name(op->kind),
                            .rank = index,
                            .communicator =
-                               (int32_t)gs_sim_ops_line(&sim->ops, index, op->communicator),
+                               (int32_t)gs_group_ops_line(&sim->ops, index, op->communicator),
                            .sequence = op->sequence,
                            .label = op->label,
                            .bytes = op->elements * sim->job.element_bytes,

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "sim/fairshare.h"
-#include "sim/noise.h"
+#include "traces/noise.h"
 #include "sim/rate_integral.h"
 #include "sim/sim_loop.h"
 #include "sim/topology.h"

@@ -8,12 +8,12 @@
 #include "base/hash.h"
 #include "models/team.h"
 #include "sim/input_stage.h"
-#include "sim/noise.h"
+#include "traces/noise.h"
 #include "sim/sim.h"
-#include "sim/sim_account.h"
+#include "traces/step_account.h"
 #include "sim/sim_loop.h"
 #include "sim/sim_net.h"
-#include "sim/sim_ops.h"
+#include "traces/group_ops.h"
 #include "sim/topology.h"
 #include "strategies/driver.h"
 #include "traces/divergence.h"
@@ -134,13 +134,13 @@ struct gs_sim {
     gs_payload_pool pool;
     gs_sim_loop loop;
     gs_sim_net net;
-    gs_sim_ops ops;
+    gs_group_ops ops;
     const gs_topology *topology;
     gs_host_calls host_calls;
     uint32_t entity_count;
     gs_sim_entity *entities; /* workers, then servers */
     gs_sim_worker *workers;
-    gs_sim_account *accounts;
+    gs_step_account *accounts;
     gs_input_loader *input; /* NULL: none */
     gs_compute_noise *compute_noise;
     const gs_noise_sampler *latency_noise;
@@ -149,7 +149,7 @@ struct gs_sim {
     gs_sim_call *calls;
     uint32_t call_count, call_capacity, free_call;
     uint32_t *native_slots; /* [communicators][ranks]: slots of the ops that the host runs itself */
-    gs_sim_sum *sums;       /* [groups of all communicators], by gs_sim_ops_line; NULL: none */
+    gs_sim_sum *sums;       /* [groups of all communicators], by gs_group_ops_line; NULL: none */
     /* Of communicators; BY_PROGRAM: their numbers travel in parts. */
     gs_sum_order sum_orders[GS_COMMUNICATORS_MAX];
     const gs_curve *curve;      /* of all-reduce; NULL: none */

@@ -69,7 +69,7 @@ gs_status gs_sim_sums_init(gs_sim *sim, gs_error *err)
             gs_group group = sim->layout.communicators[i].group;
             if (sim->sum_orders[i] != GS_SUM_BY_PROGRAM &&
                 gs_group_member(group, sim->job.ranks, rank) == 0) {
-                ok = make_sum(sim, i, rank, &sim->sums[gs_sim_ops_line(&sim->ops, rank, i)]);
+                ok = make_sum(sim, i, rank, &sim->sums[gs_group_ops_line(&sim->ops, rank, i)]);
             }
         }
     }
@@ -83,7 +83,7 @@ bool gs_sim_is_summed(const gs_sim *sim, const gs_op_signature *op)
 
 static gs_sim_sum *sum_of(gs_sim *sim, uint32_t rank, const gs_op_signature *op)
 {
-    return &sim->sums[gs_sim_ops_line(&sim->ops, rank, op->communicator)];
+    return &sim->sums[gs_group_ops_line(&sim->ops, rank, op->communicator)];
 }
 
 bool gs_sim_sum_start(gs_sim *sim, uint32_t rank, const gs_op_signature *op, gs_slice data,

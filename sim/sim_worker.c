@@ -21,7 +21,7 @@ gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err)
 {
     uint32_t ranks = sim->job.ranks;
     sim->workers = GS_TAKE(&sim->arena, gs_sim_worker, ranks);
-    sim->accounts = GS_TAKE(&sim->arena, gs_sim_account, ranks);
+    sim->accounts = GS_TAKE(&sim->arena, gs_step_account, ranks);
     if (sim->workers == NULL || sim->accounts == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for %u ranks", ranks);
     }
@@ -43,7 +43,7 @@ gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err)
             sim->workers[rank].gradient = &gradients[rank];
         }
         sim->workers[rank].compute_scale = gs_scenario_group_of(sim->scenario, rank)->compute_scale;
-        gs_sim_account_init(&sim->accounts[rank], (int32_t)rank, &sim->ops, &sim->arena);
+        gs_step_account_init(&sim->accounts[rank], (int32_t)rank, &sim->ops, &sim->arena);
     }
     return GS_OK;
 }
@@ -70,7 +70,7 @@ static void record(gs_sim *sim, gs_status status, const char *what)
 
 static void close_row(gs_sim *sim, uint32_t index, gs_time_ns at)
 {
-    gs_step_row row = gs_sim_account_end(&sim->accounts[index], at);
+    gs_step_row row = gs_step_account_end(&sim->accounts[index], at);
     row.bytes_sent = sim->net.entity_bytes[index] - sim->workers[index].bytes_before;
     sim->workers[index].bytes_before += row.bytes_sent;
     sim->result.result_hash = gs_hash(sim->result.result_hash, &row.step, sizeof row.step);
@@ -225,7 +225,7 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     if (worker->step > 0) {
         close_row(sim, index, now);
     }
-    gs_sim_account_begin(&sim->accounts[index], worker->step, now);
+    gs_step_account_begin(&sim->accounts[index], worker->step, now);
     if (sim->timeline != NULL) {
         gs_sim_look_step(sim, index);
     }
@@ -387,8 +387,8 @@ static void block(gs_sim *sim, uint32_t index, uint32_t which)
     worker->since_ns = now_ns(sim);
     bool last = false;
     gs_error err;
-    gs_status status = gs_sim_ops_block(&sim->ops, index, worker->blocking++, which,
-                                        worker->since_ns, &last, &err);
+    gs_status status = gs_group_ops_block(&sim->ops, index, worker->blocking++, which,
+                                          worker->since_ns, &last, &err);
     if (status != GS_OK) {
         gs_sim_fail(sim, status, &err);
         return;
@@ -492,11 +492,11 @@ gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t index)
 static void end_blocking(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
-    gs_time_ns last_came = gs_sim_ops_unblock(&sim->ops, worker->blocking - 1);
-    gs_sim_account_span(&sim->accounts[index], (gs_span){.kind = GS_SPAN_OP,
-                                                         .from_ns = worker->since_ns,
-                                                         .to_ns = now_ns(sim),
-                                                         .last_start_ns = last_came});
+    gs_time_ns last_came = gs_group_ops_unblock(&sim->ops, worker->blocking - 1);
+    gs_step_account_span(&sim->accounts[index], (gs_span){.kind = GS_SPAN_OP,
+                                                          .from_ns = worker->since_ns,
+                                                          .to_ns = now_ns(sim),
+                                                          .last_start_ns = last_came});
     if (sim->timeline != NULL) {
         gs_sim_look_blocking(sim, index, last_came);
     }
@@ -514,14 +514,14 @@ void gs_sim_worker_event(gs_sim *sim, uint32_t index)
         break;
     case GS_WORKER_INPUT:
         if (now > worker->since_ns) {
-            gs_sim_account_input(&sim->accounts[index], worker->since_ns, now);
+            gs_step_account_input(&sim->accounts[index], worker->since_ns, now);
             compute(sim, index);
         } else if (has_input(sim, index)) {
             compute(sim, index);
         }
         break;
     case GS_WORKER_COMPUTES:
-        gs_sim_account_compute(&sim->accounts[index], worker->since_ns, now);
+        gs_step_account_compute(&sim->accounts[index], worker->since_ns, now);
         if (sim->compute_noise != NULL) {
             gs_compute_noise_busy(sim->compute_noise, index, worker->since_ns, now);
         }

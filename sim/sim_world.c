@@ -138,7 +138,7 @@ void gs_sim_world_left(gs_sim *sim, const gs_sim_left *left)
 {
     if (left->sender_slot != UINT32_MAX) {
         if (left->from < sim->job.ranks) {
-            gs_sim_account_send_end(&sim->accounts[left->from], left->sender_slot, now_ns(sim));
+            gs_step_account_send_end(&sim->accounts[left->from], left->sender_slot, now_ns(sim));
         }
         later(sim, sim->entities[left->from].self, left->sender_slot);
     }
@@ -164,10 +164,10 @@ static void on_stream(gs_sim *sim, gs_peer self, gs_time_ns duration, gs_span_ki
         gs_sim_loop_end_time(&sim->loop);
     }
     if (self.role == GS_WORKER && duration > 0) {
-        gs_sim_account_span(&sim->accounts[self.index],
-                            (gs_span){.kind = kind,
-                                      .from_ns = gs_tick_ns(start),
-                                      .to_ns = gs_tick_ns(entity->stream_free)});
+        gs_step_account_span(&sim->accounts[self.index],
+                             (gs_span){.kind = kind,
+                                       .from_ns = gs_tick_ns(start),
+                                       .to_ns = gs_tick_ns(entity->stream_free)});
     }
 }
 
@@ -183,7 +183,7 @@ static void issued(void *host, gs_peer self, const gs_op_signature *op)
 {
     gs_sim *sim = host;
     gs_error err;
-    gs_status status = gs_sim_ops_issue(&sim->ops, self.index, op, &err);
+    gs_status status = gs_group_ops_issue(&sim->ops, self.index, op, &err);
     sim->result.result_hash = gs_op_signature_hash(op, sim->result.result_hash);
     if (status != GS_OK) {
         gs_sim_fail(sim, status, &err);
@@ -233,9 +233,9 @@ static void end_native(gs_sim *sim, const gs_op_signature *op)
 static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature *op, gs_slice data)
 {
     gs_sim *sim = host;
-    gs_sim_account_op_start(&sim->accounts[self.index], op->communicator, op->sequence,
-                            now_ns(sim));
-    bool all = gs_sim_ops_start(&sim->ops, self.index, op, now_ns(sim));
+    gs_step_account_op_start(&sim->accounts[self.index], op->communicator, op->sequence,
+                             now_ns(sim));
+    bool all = gs_group_ops_start(&sim->ops, self.index, op, now_ns(sim));
     if (sim->timeline != NULL) {
         gs_sim_look_op_start(sim, self.index, op);
     }
@@ -259,10 +259,10 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
 static void ended(void *host, gs_peer self, const gs_op_signature *op)
 {
     gs_sim *sim = host;
-    gs_time_ns last_start = gs_sim_ops_end(&sim->ops, self.index, op);
+    gs_time_ns last_start = gs_group_ops_end(&sim->ops, self.index, op);
     gs_sim_sum_join(sim, self.index, op);
-    gs_sim_account_op_end(&sim->accounts[self.index], op->communicator, op->sequence, last_start,
-                          now_ns(sim));
+    gs_step_account_op_end(&sim->accounts[self.index], op->communicator, op->sequence, last_start,
+                           now_ns(sim));
     if (sim->timeline != NULL) {
         gs_sim_look_op_end(sim, self.index, op, last_start);
     }
@@ -377,7 +377,7 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
                                        sim->layout.communicator_count);
     if (message->from.role == GS_WORKER) { /* what is coded goes once the stream has coded it */
         gs_tick at = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
-        gs_sim_account_send_start(&sim->accounts[message->from.index], slot, gs_tick_ns(at));
+        gs_step_account_send_start(&sim->accounts[message->from.index], slot, gs_tick_ns(at));
     }
     gs_sim_net_send(&sim->net, over, bytes, entity->stream_free, index);
 }
@@ -460,11 +460,11 @@ void gs_sim_world_part(gs_sim *sim, uint32_t channel_index)
     part->payload = NULL; /* the driver has it now, until take */
     gs_sim_net_part_free(&sim->net, index);
     if (entity->self.role == GS_WORKER) {
-        gs_sim_account *account = &sim->accounts[entity->self.index];
-        gs_sim_account_span(account, (gs_span){.kind = GS_SPAN_OP,
-                                               .from_ns = account->marked_ns,
-                                               .to_ns = now_ns(sim),
-                                               .last_start_ns = asked_ns});
+        gs_step_account *account = &sim->accounts[entity->self.index];
+        gs_step_account_span(account, (gs_span){.kind = GS_SPAN_OP,
+                                                .from_ns = account->marked_ns,
+                                                .to_ns = now_ns(sim),
+                                                .last_start_ns = asked_ns});
     }
     gs_driver_message(entity->driver, now_ns(sim), &message);
 }

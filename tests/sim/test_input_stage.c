@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "sim/noise.h"
+#include "traces/noise.h"
 
 static gs_arena arena;
 static const gs_noise_law no_noise = {.law = GS_LAW_NONE};

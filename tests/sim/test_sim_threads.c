@@ -1,6 +1,6 @@
 /* Threads compute the gradients of a run, and nobody can tell: the same bytes with any number of
  * them, which for an asynchronous server are also those of a loop without any simulator. */
-#include "sim/noise.h"
+#include "traces/noise.h"
 #include "strategies/registry.h"
 #include "tests/small_job.h"
 #include "tests/strategies/probes.h"

@@ -9,7 +9,7 @@
 
 enum { SAMPLES_MAX = 1000000 };
 
-/* Below it the laws drown in rounding: sim/noise.h refuses it as well. */
+/* Below it the laws drown in rounding: traces/noise.h refuses it as well. */
 static const double CV_MIN = 0.001;
 static const double SHIFT_TOLERANCE = 1e-9;
 

@@ -6,11 +6,11 @@
  * sent, it is exposed communication; else, where an op waits for a member, or an answer that comes
  * has not been sent, it is wait; else overhead. Every boundary is a time stamp; no part is a
  * remainder. */
-#ifndef GS_SIM_SIM_ACCOUNT_H
-#define GS_SIM_SIM_ACCOUNT_H
+#ifndef GS_TRACES_STEP_ACCOUNT_H
+#define GS_TRACES_STEP_ACCOUNT_H
 
 #include "base/arena.h"
-#include "sim/sim_ops.h"
+#include "traces/group_ops.h"
 #include "traces/record.h"
 #include "traces/timeline.h"
 
@@ -32,38 +32,38 @@ typedef struct gs_span {
     gs_time_ns last_start_ns; /* of an op's members, once it has ended */
 } gs_span;
 
-typedef struct gs_sim_account {
+typedef struct gs_step_account {
     gs_step_row row;      /* of the step under way */
     gs_time_ns marked_ns; /* up to here every ns has its part */
     gs_span *spans;       /* that end after marked_ns, by from_ns */
     uint32_t span_count, span_capacity;
-    const gs_sim_ops *ops;
+    const gs_group_ops *ops;
     gs_arena *arena;
     gs_timeline *timeline; /* is told of gaps and input; NULL: nobody looks at this step */
     bool out_of_memory;
-} gs_sim_account;
+} gs_step_account;
 
 /* Takes memory with the first span. */
-void gs_sim_account_init(gs_sim_account *account, int32_t rank, const gs_sim_ops *ops,
-                         gs_arena *arena);
+void gs_step_account_init(gs_step_account *account, int32_t rank, const gs_group_ops *ops,
+                          gs_arena *arena);
 
 /* A step begins at `at`; the time before the first one belongs to nobody. */
-void gs_sim_account_begin(gs_sim_account *account, int64_t step, gs_time_ns at);
+void gs_step_account_begin(gs_step_account *account, int64_t step, gs_time_ns at);
 /* An op starts here, and ends. */
-void gs_sim_account_op_start(gs_sim_account *account, uint32_t communicator, uint64_t sequence,
-                             gs_time_ns at);
-void gs_sim_account_op_end(gs_sim_account *account, uint32_t communicator, uint64_t sequence,
-                           gs_time_ns last_start_ns, gs_time_ns at);
+void gs_step_account_op_start(gs_step_account *account, uint32_t communicator, uint64_t sequence,
+                              gs_time_ns at);
+void gs_step_account_op_end(gs_step_account *account, uint32_t communicator, uint64_t sequence,
+                            gs_time_ns last_start_ns, gs_time_ns at);
 /* The message of that request begins to be sent at `at`, which may be still to come; and has left.
  */
-void gs_sim_account_send_start(gs_sim_account *account, uint32_t slot, gs_time_ns at);
-void gs_sim_account_send_end(gs_sim_account *account, uint32_t slot, gs_time_ns at);
+void gs_step_account_send_start(gs_step_account *account, uint32_t slot, gs_time_ns at);
+void gs_step_account_send_end(gs_step_account *account, uint32_t slot, gs_time_ns at);
 /* Anything else that is known whole, before the time it covers is marked. */
-void gs_sim_account_span(gs_sim_account *account, gs_span span);
+void gs_step_account_span(gs_step_account *account, gs_span span);
 /* [marked, from) was a gap; [from, to) was compute, or waiting for input. */
-void gs_sim_account_compute(gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to_ns);
-void gs_sim_account_input(gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to_ns);
+void gs_step_account_compute(gs_step_account *account, gs_time_ns from_ns, gs_time_ns to_ns);
+void gs_step_account_input(gs_step_account *account, gs_time_ns from_ns, gs_time_ns to_ns);
 /* The step ends at `at`; [marked, at) was a gap. Asserts that the parts add up. */
-gs_step_row gs_sim_account_end(gs_sim_account *account, gs_time_ns at);
+gs_step_row gs_step_account_end(gs_step_account *account, gs_time_ns at);
 
 #endif

@@ -1,4 +1,4 @@
-#include "sim/sim_ops.h"
+#include "traces/group_ops.h"
 
 #include "base/assert.h"
 #include "strategies/collective.h"
@@ -6,35 +6,35 @@
 
 #include <string.h>
 
-static gs_sim_op_line *order_line(const gs_sim_ops *ops)
+static gs_group_op_line *order_line(const gs_group_ops *ops)
 {
     return &ops->lines[ops->line_count];
 }
 
-static gs_sim_op_line *blocking_line(const gs_sim_ops *ops)
+static gs_group_op_line *blocking_line(const gs_group_ops *ops)
 {
     return &ops->lines[ops->line_count + 1];
 }
 
-uint32_t gs_sim_ops_line(const gs_sim_ops *ops, uint32_t member, uint32_t communicator)
+uint32_t gs_group_ops_line(const gs_group_ops *ops, uint32_t member, uint32_t communicator)
 {
     return ops->first_lines[communicator] +
            gs_group_index(ops->layout->communicators[communicator].group, ops->ranks, member);
 }
 
-static gs_sim_op_line *line_of(const gs_sim_ops *ops, uint32_t member, uint32_t communicator)
+static gs_group_op_line *line_of(const gs_group_ops *ops, uint32_t member, uint32_t communicator)
 {
-    return &ops->lines[gs_sim_ops_line(ops, member, communicator)];
+    return &ops->lines[gs_group_ops_line(ops, member, communicator)];
 }
 
-bool gs_sim_ops_init(gs_sim_ops *ops, const gs_layout *layout, uint32_t ranks, gs_arena *arena)
+bool gs_group_ops_init(gs_group_ops *ops, const gs_layout *layout, uint32_t ranks, gs_arena *arena)
 {
-    *ops = (gs_sim_ops){.ranks = ranks, .layout = layout, .arena = arena};
+    *ops = (gs_group_ops){.ranks = ranks, .layout = layout, .arena = arena};
     for (uint32_t i = 0; i < layout->communicator_count; i++) {
         ops->first_lines[i] = ops->line_count;
         ops->line_count += gs_group_count(layout->communicators[i].group, ranks);
     }
-    ops->lines = GS_TAKE(arena, gs_sim_op_line, (size_t)ops->line_count + 2);
+    ops->lines = GS_TAKE(arena, gs_group_op_line, (size_t)ops->line_count + 2);
     if (ops->lines == NULL) {
         return false;
     }
@@ -48,16 +48,16 @@ bool gs_sim_ops_init(gs_sim_ops *ops, const gs_layout *layout, uint32_t ranks, g
     return true;
 }
 
-static gs_sim_op *find(const gs_sim_op_line *line, uint64_t number)
+static gs_group_op *find(const gs_group_op_line *line, uint64_t number)
 {
     GS_ASSERT(number >= line->base && number < line->base + line->count);
     return &line->records[number & (line->capacity - 1)];
 }
 
-static bool grow(gs_sim_ops *ops, gs_sim_op_line *line)
+static bool grow(gs_group_ops *ops, gs_group_op_line *line)
 {
     uint32_t capacity = line->capacity == 0 ? 8 : 2 * line->capacity;
-    gs_sim_op *records = GS_TAKE(ops->arena, gs_sim_op, capacity);
+    gs_group_op *records = GS_TAKE(ops->arena, gs_group_op, capacity);
     if (records == NULL) {
         return false;
     }
@@ -70,8 +70,8 @@ static bool grow(gs_sim_ops *ops, gs_sim_op_line *line)
 }
 
 /* The record of that number, made by the first member that comes to it; NULL: no memory. */
-static gs_sim_op *open(gs_sim_ops *ops, gs_sim_op_line *line, uint64_t number, uint32_t member,
-                       const gs_op_signature *signature)
+static gs_group_op *open(gs_group_ops *ops, gs_group_op_line *line, uint64_t number,
+                         uint32_t member, const gs_op_signature *signature)
 {
     if (number < line->base + line->count) {
         return find(line, number);
@@ -81,13 +81,13 @@ static gs_sim_op *open(gs_sim_ops *ops, gs_sim_op_line *line, uint64_t number, u
         return NULL;
     }
     line->count++;
-    gs_sim_op *opened = find(line, number);
-    *opened = (gs_sim_op){
+    gs_group_op *opened = find(line, number);
+    *opened = (gs_group_op){
         .signature = *signature, .first_member = member, .last_start_ns = GS_TIME_NEVER};
     return opened;
 }
 
-static void close_ended(gs_sim_op_line *line)
+static void close_ended(gs_group_op_line *line)
 {
     while (line->count > 0 && find(line, line->base)->ended == line->members) {
         line->base++;
@@ -95,10 +95,10 @@ static void close_ended(gs_sim_op_line *line)
     }
 }
 
-static gs_status check_order(gs_sim_ops *ops, uint32_t member, const gs_op_signature *signature,
+static gs_status check_order(gs_group_ops *ops, uint32_t member, const gs_op_signature *signature,
                              gs_error *err)
 {
-    gs_sim_op *op = open(ops, order_line(ops), signature->order, member, signature);
+    gs_group_op *op = open(ops, order_line(ops), signature->order, member, signature);
     if (op == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for the records of collectives");
     }
@@ -115,11 +115,11 @@ static gs_status check_order(gs_sim_ops *ops, uint32_t member, const gs_op_signa
     return GS_OK;
 }
 
-gs_status gs_sim_ops_issue(gs_sim_ops *ops, uint32_t member, const gs_op_signature *signature,
-                           gs_error *err)
+gs_status gs_group_ops_issue(gs_group_ops *ops, uint32_t member, const gs_op_signature *signature,
+                             gs_error *err)
 {
-    gs_sim_op_line *line = line_of(ops, member, signature->communicator);
-    gs_sim_op *op = open(ops, line, signature->sequence, member, signature);
+    gs_group_op_line *line = line_of(ops, member, signature->communicator);
+    gs_group_op *op = open(ops, line, signature->sequence, member, signature);
     if (op == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for the records of collectives");
     }
@@ -148,11 +148,11 @@ gs_status gs_sim_ops_issue(gs_sim_ops *ops, uint32_t member, const gs_op_signatu
     return ops->layout->ordered ? check_order(ops, member, signature, err) : GS_OK;
 }
 
-bool gs_sim_ops_start(gs_sim_ops *ops, uint32_t member, const gs_op_signature *signature,
-                      gs_time_ns at)
+bool gs_group_ops_start(gs_group_ops *ops, uint32_t member, const gs_op_signature *signature,
+                        gs_time_ns at)
 {
-    gs_sim_op_line *line = line_of(ops, member, signature->communicator);
-    gs_sim_op *op = find(line, signature->sequence);
+    gs_group_op_line *line = line_of(ops, member, signature->communicator);
+    gs_group_op *op = find(line, signature->sequence);
     if (++op->started < line->members) {
         return false;
     }
@@ -160,27 +160,27 @@ bool gs_sim_ops_start(gs_sim_ops *ops, uint32_t member, const gs_op_signature *s
     return true;
 }
 
-gs_time_ns gs_sim_ops_last_start(const gs_sim_ops *ops, uint32_t member, uint32_t communicator,
-                                 uint64_t sequence)
+gs_time_ns gs_group_ops_last_start(const gs_group_ops *ops, uint32_t member, uint32_t communicator,
+                                   uint64_t sequence)
 {
     return find(line_of(ops, member, communicator), sequence)->last_start_ns;
 }
 
-gs_time_ns gs_sim_ops_end(gs_sim_ops *ops, uint32_t member, const gs_op_signature *signature)
+gs_time_ns gs_group_ops_end(gs_group_ops *ops, uint32_t member, const gs_op_signature *signature)
 {
-    gs_sim_op_line *line = line_of(ops, member, signature->communicator);
-    gs_sim_op *op = find(line, signature->sequence);
+    gs_group_op_line *line = line_of(ops, member, signature->communicator);
+    gs_group_op *op = find(line, signature->sequence);
     gs_time_ns last_start_ns = op->last_start_ns;
     op->ended++;
     close_ended(line);
     return last_start_ns;
 }
 
-gs_status gs_sim_ops_block(gs_sim_ops *ops, uint32_t member, uint64_t sequence, uint32_t which,
-                           gs_time_ns at, bool *out_last, gs_error *err)
+gs_status gs_group_ops_block(gs_group_ops *ops, uint32_t member, uint64_t sequence, uint32_t which,
+                             gs_time_ns at, bool *out_last, gs_error *err)
 {
     gs_op_signature signature = {.label = which, .sequence = sequence};
-    gs_sim_op *op = open(ops, blocking_line(ops), sequence, member, &signature);
+    gs_group_op *op = open(ops, blocking_line(ops), sequence, member, &signature);
     if (op == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for the records of collectives");
     }
@@ -195,10 +195,10 @@ gs_status gs_sim_ops_block(gs_sim_ops *ops, uint32_t member, uint64_t sequence, 
     return GS_OK;
 }
 
-gs_time_ns gs_sim_ops_unblock(gs_sim_ops *ops, uint64_t sequence)
+gs_time_ns gs_group_ops_unblock(gs_group_ops *ops, uint64_t sequence)
 {
-    gs_sim_op_line *line = blocking_line(ops);
-    gs_sim_op *op = find(line, sequence);
+    gs_group_op_line *line = blocking_line(ops);
+    gs_group_op *op = find(line, sequence);
     gs_time_ns last_start_ns = op->last_start_ns;
     op->ended++;
     close_ended(line);

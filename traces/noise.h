@@ -4,8 +4,8 @@
  * a law never moves the draws of another purpose, and more noise keeps the order of fast and slow.
  * Randomness comes by key from base/rng.h; there is no hidden state but the place of each rank in
  * its straggler's story. How a node's own speed scales a duration is the caller's. */
-#ifndef GS_SIM_NOISE_H
-#define GS_SIM_NOISE_H
+#ifndef GS_TRACES_NOISE_H
+#define GS_TRACES_NOISE_H
 
 #include "base/arena.h"
 #include "base/rng.h"

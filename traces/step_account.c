@@ -1,23 +1,23 @@
-#include "sim/sim_account.h"
+#include "traces/step_account.h"
 
 #include "base/assert.h"
 
 #include <string.h>
 
-void gs_sim_account_init(gs_sim_account *account, int32_t rank, const gs_sim_ops *ops,
-                         gs_arena *arena)
+void gs_step_account_init(gs_step_account *account, int32_t rank, const gs_group_ops *ops,
+                          gs_arena *arena)
 {
-    *account = (gs_sim_account){.row.rank = rank, .ops = ops, .arena = arena};
+    *account = (gs_step_account){.row.rank = rank, .ops = ops, .arena = arena};
 }
 
-void gs_sim_account_begin(gs_sim_account *account, int64_t step, gs_time_ns at)
+void gs_step_account_begin(gs_step_account *account, int64_t step, gs_time_ns at)
 {
     GS_ASSERT(at >= account->marked_ns);
     account->row = (gs_step_row){.step = step, .rank = account->row.rank, .start_ns = at};
     account->marked_ns = at;
 }
 
-void gs_sim_account_span(gs_sim_account *account, gs_span span)
+void gs_step_account_span(gs_step_account *account, gs_span span)
 {
     if (span.to_ns <= account->marked_ns || span.to_ns <= span.from_ns) {
         return;
@@ -43,19 +43,19 @@ void gs_sim_account_span(gs_sim_account *account, gs_span span)
     account->spans[place] = span;
 }
 
-void gs_sim_account_op_start(gs_sim_account *account, uint32_t communicator, uint64_t sequence,
-                             gs_time_ns at)
+void gs_step_account_op_start(gs_step_account *account, uint32_t communicator, uint64_t sequence,
+                              gs_time_ns at)
 {
-    gs_sim_account_span(account, (gs_span){.kind = GS_SPAN_OP,
-                                           .open = true,
-                                           .communicator = communicator,
-                                           .sequence = sequence,
-                                           .from_ns = at,
-                                           .to_ns = GS_TIME_NEVER});
+    gs_step_account_span(account, (gs_span){.kind = GS_SPAN_OP,
+                                            .open = true,
+                                            .communicator = communicator,
+                                            .sequence = sequence,
+                                            .from_ns = at,
+                                            .to_ns = GS_TIME_NEVER});
 }
 
-void gs_sim_account_op_end(gs_sim_account *account, uint32_t communicator, uint64_t sequence,
-                           gs_time_ns last_start_ns, gs_time_ns at)
+void gs_step_account_op_end(gs_step_account *account, uint32_t communicator, uint64_t sequence,
+                            gs_time_ns last_start_ns, gs_time_ns at)
 {
     for (uint32_t i = 0; i < account->span_count; i++) {
         gs_span *span = &account->spans[i];
@@ -70,16 +70,16 @@ void gs_sim_account_op_end(gs_sim_account *account, uint32_t communicator, uint6
     GS_ASSERT(account->out_of_memory);
 }
 
-void gs_sim_account_send_start(gs_sim_account *account, uint32_t slot, gs_time_ns at)
+void gs_step_account_send_start(gs_step_account *account, uint32_t slot, gs_time_ns at)
 {
-    gs_sim_account_span(account, (gs_span){.kind = GS_SPAN_SEND,
-                                           .open = true,
-                                           .sequence = slot,
-                                           .from_ns = at,
-                                           .to_ns = GS_TIME_NEVER});
+    gs_step_account_span(account, (gs_span){.kind = GS_SPAN_SEND,
+                                            .open = true,
+                                            .sequence = slot,
+                                            .from_ns = at,
+                                            .to_ns = GS_TIME_NEVER});
 }
 
-void gs_sim_account_send_end(gs_sim_account *account, uint32_t slot, gs_time_ns at)
+void gs_step_account_send_end(gs_step_account *account, uint32_t slot, gs_time_ns at)
 {
     for (uint32_t i = 0; i < account->span_count; i++) {
         gs_span *span = &account->spans[i];
@@ -92,10 +92,10 @@ void gs_sim_account_send_end(gs_sim_account *account, uint32_t slot, gs_time_ns 
     GS_ASSERT(account->out_of_memory);
 }
 
-static gs_time_ns last_start(const gs_sim_account *account, const gs_span *span)
+static gs_time_ns last_start(const gs_step_account *account, const gs_span *span)
 {
-    return span->open ? gs_sim_ops_last_start(account->ops, (uint32_t)account->row.rank,
-                                              span->communicator, span->sequence)
+    return span->open ? gs_group_ops_last_start(account->ops, (uint32_t)account->row.rank,
+                                                span->communicator, span->sequence)
                       : span->last_start_ns;
 }
 
@@ -115,7 +115,7 @@ typedef struct cover {
 } cover;
 
 /* What covers [from, cover.until). */
-static cover look(const gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to_ns)
+static cover look(const gs_step_account *account, gs_time_ns from_ns, gs_time_ns to_ns)
 {
     cover found = {.until_ns = to_ns};
     for (uint32_t i = 0; i < account->span_count; i++) {
@@ -142,7 +142,7 @@ static cover look(const gs_sim_account *account, gs_time_ns from_ns, gs_time_ns 
     return found;
 }
 
-static void tell(gs_sim_account *account, gs_timeline_kind kind, gs_time_ns from_ns,
+static void tell(gs_step_account *account, gs_timeline_kind kind, gs_time_ns from_ns,
                  gs_time_ns to_ns)
 {
     gs_timeline_add_span(account->timeline, (gs_timeline_span){.kind = kind,
@@ -163,7 +163,7 @@ static gs_timeline_kind kind_of(cover found)
 
 /* Gives [marked, to) its parts. A busy rank hides what is under way: only the union of ops on the
  * wire is counted then. */
-static void mark(gs_sim_account *account, gs_time_ns to_ns, gs_time_ns *busy)
+static void mark(gs_step_account *account, gs_time_ns to_ns, gs_time_ns *busy)
 {
     while (account->marked_ns < to_ns) {
         cover found = look(account, account->marked_ns, to_ns);
@@ -195,7 +195,7 @@ static void mark(gs_sim_account *account, gs_time_ns to_ns, gs_time_ns *busy)
     account->span_count = kept;
 }
 
-static void mark_busy(gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to_ns,
+static void mark_busy(gs_step_account *account, gs_time_ns from_ns, gs_time_ns to_ns,
                       gs_time_ns *busy)
 {
     GS_ASSERT(from_ns >= account->marked_ns && to_ns >= from_ns);
@@ -203,12 +203,12 @@ static void mark_busy(gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to
     mark(account, to_ns, busy);
 }
 
-void gs_sim_account_compute(gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to_ns)
+void gs_step_account_compute(gs_step_account *account, gs_time_ns from_ns, gs_time_ns to_ns)
 {
     mark_busy(account, from_ns, to_ns, &account->row.compute_ns);
 }
 
-void gs_sim_account_input(gs_sim_account *account, gs_time_ns from_ns, gs_time_ns to_ns)
+void gs_step_account_input(gs_step_account *account, gs_time_ns from_ns, gs_time_ns to_ns)
 {
     mark_busy(account, from_ns, to_ns, &account->row.input_ns);
     if (account->timeline != NULL) {
@@ -216,7 +216,7 @@ void gs_sim_account_input(gs_sim_account *account, gs_time_ns from_ns, gs_time_n
     }
 }
 
-gs_step_row gs_sim_account_end(gs_sim_account *account, gs_time_ns at)
+gs_step_row gs_step_account_end(gs_step_account *account, gs_time_ns at)
 {
     mark(account, later(at, account->marked_ns), NULL);
     gs_step_row *row = &account->row;

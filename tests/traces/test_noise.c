@@ -1,6 +1,6 @@
 /* Noise: each law against its formulas, maxima of many ranks against order statistics, stragglers
  * by hand. Sampled values have to lie within 4 standard errors; seeds are fixed. */
-#include "sim/noise.h"
+#include "traces/noise.h"
 
 #include <criterion/criterion.h>
 

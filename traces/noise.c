@@ -1,4 +1,4 @@
-#include "sim/noise.h"
+#include "traces/noise.h"
 
 #include <float.h>
 #include <inttypes.h>
