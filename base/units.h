@@ -17,6 +17,20 @@ typedef int64_t gs_time_ns;
 #define GS_NS_PER_MS  INT64_C(1000000)
 #define GS_NS_PER_S   INT64_C(1000000000)
 #define GS_TIME_NEVER INT64_MAX
+/* The end of a run's time: 100 days. What would come after it saturates there. */
+#define GS_TIME_END (100 * 24 * 3600 * GS_NS_PER_S)
+
+/* A time after another. Neither is negative. */
+static inline gs_time_ns gs_time_after(gs_time_ns at, gs_time_ns passed)
+{
+    return at < GS_TIME_END && passed < GS_TIME_END - at ? at + passed : GS_TIME_END;
+}
+
+/* A time (>= 0) that was computed, cut to whole ns. */
+static inline gs_time_ns gs_time_of(double ns)
+{
+    return ns < (double)GS_TIME_END ? (gs_time_ns)ns : GS_TIME_END;
+}
 
 /* Time to move bytes (>= 0) at rate_bps (> 0), rounded up; never 0 for a non-zero size,
  * GS_TIME_NEVER where it would not fit. */

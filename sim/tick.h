@@ -18,8 +18,6 @@ enum { GS_TICKS_PER_NS = 1024 };
 /* Later than every event: GS_TIME_NEVER in ticks. */
 #define GS_TICK_NEVER INT64_MAX
 
-/* The end of simulated time: 100 days. */
-#define GS_TIME_END (100 * 24 * 3600 * GS_NS_PER_S)
 #define GS_TICK_END (GS_TIME_END * GS_TICKS_PER_NS)
 
 /* ns in ticks, exact up to the end; GS_TIME_NEVER stays never. Asserts that it is not negative. */
@@ -38,21 +36,10 @@ static inline gs_tick gs_tick_after(gs_tick at, gs_tick passed)
     return at < GS_TICK_END && passed < GS_TICK_END - at ? at + passed : GS_TICK_END;
 }
 
-/* The same in ns. */
-static inline gs_time_ns gs_time_after(gs_time_ns at, gs_time_ns passed)
-{
-    return at < GS_TIME_END && passed < GS_TIME_END - at ? at + passed : GS_TIME_END;
-}
-
-/* Ticks, or ns, that were computed, cut to whole ones and at the end. */
+/* Ticks that were computed, cut to whole ones and at the end. */
 static inline gs_tick gs_tick_of(double ticks)
 {
     return ticks < (double)GS_TICK_END ? (gs_tick)ticks : GS_TICK_END;
-}
-
-static inline gs_time_ns gs_time_of(double ns)
-{
-    return ns < (double)GS_TIME_END ? (gs_time_ns)ns : GS_TIME_END;
 }
 
 /* Ticks in ns, rounded up; never stays never. Asserts that it is not negative. */

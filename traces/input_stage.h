@@ -7,8 +7,8 @@
  * makes the time of batch j an exact recurrence: ready[j] = max(ready[j - workers], taken[j -
  * workers * prefetch]) + cost[j]. Nothing is scheduled: the answer is worked out when it is asked
  * for. */
-#ifndef GS_SIM_INPUT_STAGE_H
-#define GS_SIM_INPUT_STAGE_H
+#ifndef GS_TRACES_INPUT_STAGE_H
+#define GS_TRACES_INPUT_STAGE_H
 
 #include "base/arena.h"
 #include "base/status.h"

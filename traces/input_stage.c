@@ -1,11 +1,11 @@
-#include "sim/input_stage.h"
+#include "traces/input_stage.h"
 
 #include <inttypes.h>
 #include <math.h>
 
 #include "base/assert.h"
 #include "traces/noise.h"
-#include "sim/tick.h"
+#include "base/units.h"
 
 enum { AHEAD_MAX = 1 << 20 };
 

@@ -1,5 +1,5 @@
 /* The input stage: by hand, and against a small event simulation of workers and queues. */
-#include "sim/input_stage.h"
+#include "traces/input_stage.h"
 
 #include <criterion/criterion.h>
 
