@@ -21,22 +21,30 @@ typedef struct fitter {
     double *medians;    /* [count]: of all repeats, or of those drawn */
     double *weights;    /* [count]: 1 / variance of the median */
     double *scratch;    /* [most repeats of a point] */
+    int64_t made_bytes; /* messages in a row of up to so many take as long as they take to make */
 } fitter;
 
-static void row_of(const gs_link_point *point, double row[UNKNOWNS])
+static void row_of(const gs_link_point *point, int64_t made_bytes, double row[UNKNOWNS])
 {
     double messages = point->messages;
     double bytes = (double)point->bytes;
-    bool is_stream = point->pattern == GS_LINK_STREAM;
-    row[LATENCY] = is_stream ? 2.0 : 2.0 * messages;
-    row[PER_MESSAGE] = is_stream ? messages + 1.0 : 2.0 * messages;
-    row[PER_BYTE] = is_stream ? messages * bytes : 2.0 * messages * bytes;
+    if (point->pattern == GS_LINK_PING_PONG) {
+        row[LATENCY] = 2.0 * messages;
+        row[PER_MESSAGE] = 2.0 * messages;
+        row[PER_BYTE] = 2.0 * messages * bytes;
+        return;
+    }
+    bool is_made = point->bytes <= made_bytes;
+    row[LATENCY] = 2.0;
+    row[PER_MESSAGE] = is_made ? messages + 1.0 : 2.0;
+    row[PER_BYTE] = is_made ? bytes : messages * bytes;
 }
 
-static double on_line(const gs_link_point *point, const double unknowns[UNKNOWNS])
+static double on_line(const gs_link_point *point, int64_t made_bytes,
+                      const double unknowns[UNKNOWNS])
 {
     double row[UNKNOWNS];
-    row_of(point, row);
+    row_of(point, made_bytes, row);
     return row[LATENCY] * unknowns[LATENCY] + row[PER_MESSAGE] * unknowns[PER_MESSAGE] +
            row[PER_BYTE] * unknowns[PER_BYTE];
 }
@@ -48,7 +56,7 @@ static void sum_up(const fitter *in, double left[UNKNOWNS][UNKNOWNS], double rig
     memset(right, 0, UNKNOWNS * sizeof *right);
     for (uint32_t i = 0; i < in->count; i++) {
         double row[UNKNOWNS];
-        row_of(&in->points[i], row);
+        row_of(&in->points[i], in->made_bytes, row);
         for (size_t k = 0; k < UNKNOWNS; k++) {
             for (size_t l = 0; l < UNKNOWNS; l++) {
                 left[k][l] += in->weights[i] * row[k] * row[l];
@@ -109,7 +117,7 @@ static double misfit_of(const fitter *in, const double unknowns[UNKNOWNS])
 {
     double sum = 0.0;
     for (uint32_t i = 0; i < in->count; i++) {
-        double off = in->medians[i] - on_line(&in->points[i], unknowns);
+        double off = in->medians[i] - on_line(&in->points[i], in->made_bytes, unknowns);
         sum += in->weights[i] * off * off;
     }
     return sum;
@@ -119,7 +127,7 @@ static double misfit_of(const fitter *in, const double unknowns[UNKNOWNS])
 static bool solve_any(const fitter *in, double out[UNKNOWNS])
 {
     enum { ALL = 7 };
-    static const unsigned fewer[] = {6, 5, 4}; /* no latency; no cost per message; neither */
+    static const unsigned fewer[] = {5, 6, 4}; /* no cost per message; no latency; neither */
     if (solve(in, ALL, out)) {
         return true;
     }
@@ -131,6 +139,25 @@ static bool solve_any(const fitter *in, double out[UNKNOWNS])
             memcpy(out, unknowns, sizeof unknowns);
         }
     }
+    return least < HUGE_VAL;
+}
+
+/* Which messages in a row wait for their sender and which for the wire is a question of their size:
+ * of all limits the one that fits best. */
+static bool solve_best(fitter *in, double out[UNKNOWNS])
+{
+    double least = HUGE_VAL;
+    int64_t best = 0;
+    for (uint32_t i = 0; i <= in->count; i++) {
+        double unknowns[UNKNOWNS];
+        in->made_bytes = i == in->count ? -1 : in->points[i].bytes;
+        if (solve_any(in, unknowns) && misfit_of(in, unknowns) < least) {
+            least = misfit_of(in, unknowns);
+            best = in->made_bytes;
+            memcpy(out, unknowns, sizeof unknowns);
+        }
+    }
+    in->made_bytes = best;
     return least < HUGE_VAL;
 }
 
@@ -215,8 +242,8 @@ static double share_of_size(const fitter *in, const double unknowns[UNKNOWNS])
         largest = in->points[i].bytes > largest->bytes ? &in->points[i] : largest;
     }
     double row[UNKNOWNS];
-    row_of(largest, row);
-    return row[PER_BYTE] * unknowns[PER_BYTE] / on_line(largest, unknowns);
+    row_of(largest, in->made_bytes, row);
+    return row[PER_BYTE] * unknowns[PER_BYTE] / on_line(largest, in->made_bytes, unknowns);
 }
 
 static double rate_of(double ns_per_byte)
@@ -235,12 +262,12 @@ static gs_status fit(fitter *in, gs_arena *arena, gs_link_fit *out, gs_error *er
         }
     }
     take_middles(in, out);
-    if (!solve_any(in, best) || share_of_size(in, best) < SIZE_SHARE) {
+    if (!solve_best(in, best) || share_of_size(in, best) < SIZE_SHARE) {
         return gs_fail(err, GS_EINVAL,
                        "times of messages do not grow with their size; measure larger ones");
     }
     for (uint32_t i = 0; i < in->count; i++) {
-        double ratio = in->medians[i] / on_line(&in->points[i], best) - 1.0;
+        double ratio = in->medians[i] / on_line(&in->points[i], in->made_bytes, best) - 1.0;
         if (fabs(ratio) >= fabs(out->misfit_ratio)) {
             out->misfit_ratio = ratio;
             out->misfit_point = i;
@@ -273,6 +300,9 @@ gs_status gs_link_fit_of(const gs_link_point *points, uint32_t count, gs_arena *
 
 double gs_link_fit_ns(const gs_link_fit *fit, const gs_link_point *point)
 {
-    return on_line(point, (const double[UNKNOWNS]){fit->latency_ns.value, fit->per_message_ns.value,
-                                                   8.0e9 / fit->rate_bps.value});
+    double unknowns[UNKNOWNS] = {fit->latency_ns.value, fit->per_message_ns.value,
+                                 8.0e9 / fit->rate_bps.value};
+    double made_bytes = unknowns[PER_MESSAGE] / unknowns[PER_BYTE];
+    return on_line(point, made_bytes < (double)INT64_MAX ? (int64_t)made_bytes : INT64_MAX,
+                   unknowns);
 }

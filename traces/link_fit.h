@@ -1,10 +1,11 @@
 /* Latency, rate and cost per message of a link, from timed messages of several sizes.
  *
- * The model is that of the simulator's links. A message of s bytes arrives after
- *     latency + per_message + s / rate,
- * and its sender is held for per_message + s / rate, so that messages one after the other take
- *     ping pong of m rounds:            2 m latency + 2 m per_message + 2 m s / rate
- *     m in a row, then an empty answer: 2 latency + (m + 1) per_message + m s / rate.
+ * The model is that of the simulator's links with sockets: a message costs its sender per_message,
+ * one after the other, then its s bytes go at the rate while the next one is made, and it arrives a
+ * latency later. So
+ *     ping pong of m rounds:            2 m (latency + per_message + s / rate)
+ *     m in a row, then an empty answer: 2 latency + 2 per_message + s / rate
+ *                                       + (m - 1) max(per_message, s / rate).
  * The three numbers are a weighted least-squares fit to the medians of the repeats, none below 0.
  * Intervals: repeats are drawn anew (bootstrap), and widened where the medians lie farther from the
  * line than their spreads explain. Pure functions; the network is live/measure_link.h's. */

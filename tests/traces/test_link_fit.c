@@ -23,16 +23,21 @@ static double normal(uint32_t trial, uint32_t index)
     return radius * cos(6.283185307179586 * gs_rng_uniform(key, index, 1));
 }
 
-/* Times by hand, not by gs_link_fit_ns: a message leaves after c + s/B and arrives L later. */
+/* Times by hand, message by message: made one after the other, each sent once it is made and the
+ * one before it has left, and there a latency later. */
 static double exact_ns(const planted *link, gs_link_pattern pattern, uint32_t messages,
                        int64_t bytes)
 {
-    double sent = link->per_message_ns + (double)bytes * 8.0e9 / link->rate_bps;
+    double wire_ns = (double)bytes * 8.0e9 / link->rate_bps;
     if (pattern == GS_LINK_PING_PONG) {
-        return 2.0 * messages * (link->latency_ns + sent);
+        return 2.0 * messages * (link->per_message_ns + wire_ns + link->latency_ns);
     }
-    double answer = link->latency_ns + link->per_message_ns;
-    return messages * sent + link->latency_ns + answer;
+    double made = 0.0, left = 0.0;
+    for (uint32_t i = 0; i < messages; i++) {
+        made += link->per_message_ns;
+        left = fmax(made, left) + wire_ns;
+    }
+    return left + link->latency_ns + link->per_message_ns + link->latency_ns;
 }
 
 typedef struct bench {
@@ -47,7 +52,9 @@ static void measure(bench *out, const planted *link, uint32_t trial, double sd)
         gs_link_point *point = &out->points[i];
         *point = (gs_link_point){
             .pattern = i < SIZES ? GS_LINK_PING_PONG : GS_LINK_STREAM,
-            .messages = i < SIZES ? 3 : 8,
+            .messages = i < SIZES                   ? 3
+                        : sizes[i % SIZES] < 100000 ? 32
+                                                    : 4,
             .bytes = sizes[i % SIZES],
             .times_ns = out->times[i],
             .repeats = REPEATS,
