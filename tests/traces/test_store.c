@@ -414,6 +414,32 @@ Test(store, runs_are_found_by_id_label_and_age)
     gs_store_close(store);
 }
 
+/* A label alone names the newest batch that bears it, "label:" all of them. */
+Test(store, all_runs_of_a_label_are_found_over_batches)
+{
+    const char *path = fixture_path("runs.db");
+    for (uint64_t batch = 0; batch < 3; batch++) {
+        gs_stored_run run = fixture_run(batch, 1);
+        run.label = batch == 1 ? "other" : "nightly";
+        gs_store *store = fixture_open(path, GS_STORE_WRITE);
+        (void)fixture_write(store, &run);
+        gs_store_close(store);
+    }
+    gs_store *store = fixture_open(path, GS_STORE_READ);
+    gs_arena arena;
+    gs_arena_init(&arena);
+    const int64_t *ids = NULL;
+    uint32_t count = 0;
+    cr_assert_eq(gs_store_find_runs(store, "label:nightly", &arena, &ids, &count, NULL), GS_OK);
+    cr_assert_eq(count, 2);
+    cr_assert_eq(ids[0], 1);
+    cr_assert_eq(ids[1], 3);
+    cr_assert_eq(gs_store_find_runs(store, "nightly", &arena, &ids, &count, NULL), GS_OK);
+    cr_assert_eq(count, 1);
+    gs_arena_fini(&arena);
+    gs_store_close(store);
+}
+
 Test(store, a_batch_of_hundreds_of_runs_is_found_whole)
 {
     gs_store *store = fixture_open(":memory:", GS_STORE_WRITE);
@@ -447,6 +473,8 @@ Test(store, a_run_that_is_not_there_is_answered_with_what_is)
     assert_find_fails(store, "99999999999999999999999", GS_ENOTFOUND,
                       ":memory:: no run 99999999999999999999999; the newest is 1");
     assert_find_fails(store, "nigthly", GS_ENOTFOUND,
+                      ":memory:: no run labelled \"nigthly\"; did you mean \"nightly\"?");
+    assert_find_fails(store, "label:nigthly", GS_ENOTFOUND,
                       ":memory:: no run labelled \"nigthly\"; did you mean \"nightly\"?");
     assert_find_fails(store, "something else", GS_ENOTFOUND,
                       ":memory:: no run labelled \"something else\"; use an id, a label, @last or "

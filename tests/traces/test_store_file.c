@@ -43,7 +43,7 @@ Test(store_file, a_new_database_has_its_version_its_mark_and_no_write_ahead_log)
     gs_store *store = fixture_open(path, GS_STORE_WRITE);
     (void)fixture_write(store, &run);
     gs_store_close(store);
-    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 1);
+    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 2);
     cr_assert_eq(fixture_query(path, "PRAGMA application_id"), GS_STORE_APPLICATION);
     cr_assert_eq(fixture_query(path, "SELECT journal_mode = 'delete' FROM pragma_journal_mode"), 1);
     cr_assert_eq(fixture_query(path, "PRAGMA foreign_keys"), 1);
@@ -89,42 +89,114 @@ Test(store_file, an_empty_file_becomes_a_database)
     const char *path = fixture_path("empty.db");
     write_file(path, "");
     gs_store_close(fixture_open(path, GS_STORE_WRITE));
-    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 1);
+    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 2);
 }
 
-/* A second step after today's, as a later version will have: rows written before it must live on.
+/* A step after today's, as a later version will have: rows written before it must live on.
  */
 Test(store_file, an_older_database_is_migrated_with_its_runs)
 {
-    static const char *const step_2[] = {"ALTER TABLE run ADD COLUMN note TEXT DEFAULT 'old'",
+    static const char *const step_3[] = {"ALTER TABLE run ADD COLUMN note TEXT DEFAULT 'old'",
                                          "CREATE TABLE later(x INTEGER) STRICT", NULL};
-    const gs_store_migration steps[] = {gs_store_migrations[0], {step_2}};
+    const gs_store_migration steps[] = {gs_store_migrations[0], gs_store_migrations[1], {step_3}};
     const char *path = fixture_path("older.db");
     gs_stored_run run = fixture_run(1, 1);
     gs_store *store = fixture_open(path, GS_STORE_WRITE);
     (void)fixture_write(store, &run);
-    cr_assert_eq(gs_store_migrate(&store->sql, steps, 2, NULL), GS_OK);
+    cr_assert_eq(gs_store_migrate(&store->sql, steps, 3, NULL), GS_OK);
     gs_store_close(store);
-    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 2);
+    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 3);
     cr_assert_eq(fixture_query(path, "SELECT note = 'old' FROM run WHERE label = 'nightly'"), 1);
     cr_assert_eq(fixture_query(path, "SELECT count(*) FROM later"), 0);
     assert_open_fails(
         path, GS_STORE_READ, GS_EVERSION,
-        "made by a newer gradsync (its schema is 2, this gradsync knows up to 1); use "
+        "made by a newer gradsync (its schema is 3, this gradsync knows up to 2); use "
         "a newer gradsync or another --db");
+}
+
+/* A database as a program of schema 1 left it, with statements run on it. */
+static void make_schema_1(const char *path, const char *statements)
+{
+    gs_sql sql;
+    gs_error err = {0};
+    cr_assert_eq(gs_sql_open(path, true, &sql, &err), GS_OK, "%s", err.text);
+    cr_assert_eq(gs_store_migrate(&sql, gs_store_migrations, 1, &err), GS_OK, "%s", err.text);
+    cr_assert_eq(gs_sql_run(&sql, statements, &err), GS_OK, "%s", err.text);
+    gs_sql_close(&sql);
+}
+
+static const char two_runs[] =
+    "INSERT INTO status VALUES('ok', ''), ('deadlock', '');"
+    "INSERT INTO metric VALUES('step_p50_ns', 'ns', 'lower', 1, ''),"
+    "  ('time_to_target_ns', 'ns', 'lower', 0, ''), ('events', 'events', 'none', 1, '');"
+    "INSERT INTO scenario VALUES(1, 'eth10', 'a1b2c3d4e5f60718', '{}', 8, 2, 'mlp', 100);"
+    "INSERT INTO strategy VALUES(1, 'allreduce', '1', '{}');"
+    "INSERT INTO env(env_id, tool_version, env_hash) VALUES(1, '0.1.0', 'x');"
+    "INSERT INTO run VALUES(1, 'k1', 1, 'sim', 1, 1, 1, NULL, 3, 0, 'ok', NULL, 'h',"
+    "  '2026-11-29T23:59:58Z', 1500000000),"
+    "  (2, 'k2', 2, 'live', 1, 1, 1, NULL, 3, 0, 'ok', NULL, NULL, '2026-11-30T00:10:00Z', 7),"
+    "  (3, 'k3', 1, 'sim', 1, 1, 1, NULL, 4, 0, 'deadlock', NULL, NULL, '2026-11-30T00:00:00Z', 7);"
+    "INSERT INTO result VALUES(1, 'step_p50_ns', 238500, 0), (1, 'time_to_target_ns', 9.5e9, 1),"
+    "  (1, 'events', 4711, 0), (2, 'step_p50_ns', 250000, 0), (3, 'step_p50_ns', 238500, 0);";
+
+/* Run 1 began at 23:59:58 and took 1.5 s: it was stored by 00:00:00 at the latest. Runs that were
+ * measured, that failed and metrics that nobody judges foretell nothing. */
+Test(store_file, simulated_runs_of_schema_1_are_predictions_since_they_ended)
+{
+    const char *path = fixture_path("older.db");
+    make_schema_1(path, two_runs);
+    gs_store_close(fixture_open(path, GS_STORE_WRITE));
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM prediction"), 2);
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM prediction WHERE run_id = 1 AND "
+                                     "metric = 'step_p50_ns' AND value = 238500 AND "
+                                     "predicted_utc = '2026-11-30T00:00:00Z'"),
+                 1);
+    cr_assert_eq(fixture_query(path, "SELECT value IS NULL FROM prediction "
+                                     "WHERE metric = 'time_to_target_ns'"),
+                 1);
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM run"), 3);
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+}
+
+/* 238500 / 250000 - 1 = -0.046. */
+Test(store_file, rows_of_validation_of_schema_1_move_along)
+{
+    const char *path = fixture_path("older.db");
+    make_schema_1(path, two_runs);
+    fixture_execute(path,
+                    "INSERT INTO validation VALUES"
+                    "(1, 'step_p50_ns', 238500, NULL, NULL, '2026-11-29T12:00:00Z', 2, 250000,"
+                    " 7, '2026-11-30T00:20:00Z', 0.05, 'inside', 'why'),"
+                    "(3, 'step_p50_ns', 1, NULL, NULL, '2026-11-29T13:00:00Z', NULL, NULL,"
+                    " NULL, NULL, 0.05, 'pending', NULL)");
+    gs_store_close(fixture_open(path, GS_STORE_WRITE));
+    cr_assert_eq(fixture_query(path,
+                               "SELECT count(*) FROM validation WHERE predicted_run_id = 1 AND "
+                               "measured_run_id = 2 AND abs(error + 0.046) < 1e-12 AND blind AND "
+                               "measured_count = 7 AND rank = -1 AND verdict = 'inside' AND "
+                               "reason = 'why' AND measured_utc = '2026-11-30T00:10:00Z'"),
+                 1);
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM validation"), 1);
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM prediction WHERE "
+                                     "predicted_utc = '2026-11-29T12:00:00Z' AND run_id = 1"),
+                 1);
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM prediction WHERE run_id = 3"), 1);
+    cr_assert_eq(fixture_query(path, "SELECT count(*) FROM sqlite_schema "
+                                     "WHERE name = 'validation_of_schema_1'"),
+                 0);
 }
 
 Test(store_file, a_migration_that_fails_halfway_leaves_the_older_database)
 {
-    static const char *const step_2[] = {"CREATE TABLE later(x INTEGER) STRICT",
+    static const char *const step_3[] = {"CREATE TABLE later(x INTEGER) STRICT",
                                          "ALTER TABLE nothing ADD COLUMN x", NULL};
-    const gs_store_migration steps[] = {gs_store_migrations[0], {step_2}};
+    const gs_store_migration steps[] = {gs_store_migrations[0], gs_store_migrations[1], {step_3}};
     const char *path = fixture_path("older.db");
     gs_error err = {0};
     gs_store *store = fixture_open(path, GS_STORE_WRITE);
-    cr_assert_eq(gs_store_migrate(&store->sql, steps, 2, &err), GS_EIO);
+    cr_assert_eq(gs_store_migrate(&store->sql, steps, 3, &err), GS_EIO);
     gs_store_close(store);
-    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 1);
+    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 2);
     cr_assert_eq(fixture_query(path, "SELECT count(*) FROM sqlite_schema WHERE name = 'later'"), 0);
 }
 
@@ -135,7 +207,7 @@ Test(store_file, a_newer_database_is_refused_with_both_versions)
     fixture_execute(path, "PRAGMA user_version = 9");
     assert_open_fails(
         path, GS_STORE_WRITE, GS_EVERSION,
-        "made by a newer gradsync (its schema is 9, this gradsync knows up to 1); use "
+        "made by a newer gradsync (its schema is 9, this gradsync knows up to 2); use "
         "a newer gradsync or another --db");
 }
 

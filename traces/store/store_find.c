@@ -49,24 +49,32 @@ static bool add_id(id_list *list, int64_t id, gs_arena *arena)
     return true;
 }
 
+/* All ids that a query gives whose values are bound. */
+static gs_status take_ids(gs_store *store, gs_sql_query *query, gs_arena *arena, id_list *out,
+                          gs_error *err)
+{
+    bool row = false;
+    *out = (id_list){0};
+    gs_status status = gs_sql_step(query, &row, err);
+    while (status == GS_OK && row) {
+        if (!add_id(out, gs_sql_int(query, 0), arena)) {
+            status = gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
+        } else {
+            status = gs_sql_step(query, &row, err);
+        }
+    }
+    return status;
+}
+
 /* All ids that a query of one number gives. */
 static gs_status ids_of(gs_store *store, const char *text, int64_t value, gs_arena *arena,
                         id_list *out, gs_error *err)
 {
     gs_sql_query query = {0};
-    bool row = false;
-    *out = (id_list){0};
     gs_status status = gs_sql_prepare(&store->sql, text, &query, err);
     if (status == GS_OK) {
         gs_sql_bind_int(&query, 1, value);
-        status = gs_sql_step(&query, &row, err);
-    }
-    while (status == GS_OK && row) {
-        if (!add_id(out, gs_sql_int(&query, 0), arena)) {
-            status = gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
-        } else {
-            status = gs_sql_step(&query, &row, err);
-        }
+        status = take_ids(store, &query, arena, out, err);
     }
     gs_sql_finish(&query);
     return status;
@@ -188,12 +196,30 @@ static gs_status find_label(gs_store *store, const char *label, gs_arena *arena,
     return status != GS_OK || row ? status : fail_label(store, label, arena, err);
 }
 
+/* "label:NAME": every run that bears the label, whichever command wrote it. */
+static gs_status find_all_labelled(gs_store *store, const char *label, gs_arena *arena,
+                                   id_list *out, gs_error *err)
+{
+    gs_sql_query query = {0};
+    gs_status status = gs_sql_prepare(
+        &store->sql, "SELECT run_id FROM run WHERE label = ? ORDER BY run_id", &query, err);
+    if (status == GS_OK) {
+        gs_sql_bind_text(&query, 1, label);
+        status = take_ids(store, &query, arena, out, err);
+    }
+    gs_sql_finish(&query);
+    return status != GS_OK || out->count > 0 ? status : fail_label(store, label, arena, err);
+}
+
 gs_status gs_store_find_runs(gs_store *store, const char *selector, gs_arena *arena,
                              const int64_t **out_ids, uint32_t *out_count, gs_error *err)
 {
+    static const char labelled[] = "label:";
     id_list list = {0};
     if (is_number(selector)) {
         GS_TRY(find_id(store, selector, arena, &list, err));
+    } else if (strncmp(selector, labelled, strlen(labelled)) == 0) {
+        GS_TRY(find_all_labelled(store, selector + strlen(labelled), arena, &list, err));
     } else {
         int64_t batch = 0;
         bool is_word = selector[0] != '\0' && selector[0] != '@';

@@ -33,11 +33,17 @@ GS_MUST_USE gs_status gs_store_migrate(gs_sql *sql, const gs_store_migration *st
 GS_MUST_USE gs_status gs_store_query_int(gs_sql *sql, const char *text, int64_t *out,
                                          gs_error *err);
 
+/* Copy of a text column, NULL for NULL. *ok becomes false where there is no memory. */
+const char *gs_store_take_text(const gs_sql_query *query, int column, gs_arena *arena, bool *ok);
+
 /* Parts of gs_store_write_run, inside its transaction. Catalogue: metric and status names of this
  * build, once a store. Delete: all rows of a run but its own. */
 GS_MUST_USE gs_status gs_store_write_catalogue(gs_store *store, gs_error *err);
 GS_MUST_USE gs_status gs_store_delete_rows(gs_store *store, int64_t run_id, gs_error *err);
 GS_MUST_USE gs_status gs_store_write_rows(gs_store *store, const gs_stored_run *run, int64_t run_id,
                                           gs_error *err);
+/* What a simulated run that ended well foretells (ledger.c); of other runs nothing. */
+GS_MUST_USE gs_status gs_store_write_predictions(gs_store *store, const gs_stored_run *run,
+                                                 int64_t run_id, gs_error *err);
 
 #endif

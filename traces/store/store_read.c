@@ -12,8 +12,7 @@ static gs_status fail_memory(const gs_store *store, gs_error *err)
     return gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
 }
 
-/* Copy of a text column, NULL for NULL. *ok becomes false where there is no memory. */
-static const char *take_text(const gs_sql_query *query, int column, gs_arena *arena, bool *ok)
+const char *gs_store_take_text(const gs_sql_query *query, int column, gs_arena *arena, bool *ok)
 {
     const char *text = gs_sql_text(query, column);
     if (text == NULL) {
@@ -59,32 +58,32 @@ static bool take_facts(const gs_sql_query *query, gs_arena *arena, gs_stored_run
     *out = (gs_stored_run){
         .source = source_at(query, 0),
         .status = status_at(query, 1),
-        .label = take_text(query, 2, arena, &ok),
+        .label = gs_store_take_text(query, 2, arena, &ok),
         .seed = (uint64_t)gs_sql_int(query, 3),
         .repeat = gs_sql_int(query, 4),
-        .error_text = take_text(query, 5, arena, &ok),
+        .error_text = gs_store_take_text(query, 5, arena, &ok),
         .exact = gs_sql_text(query, 6) != NULL,
         .result_hash = hash_at(query, 6),
-        .started_utc = take_text(query, 7, arena, &ok),
+        .started_utc = gs_store_take_text(query, 7, arena, &ok),
         .wall_ns = gs_sql_int(query, 8),
-        .scenario = {.name = take_text(query, 9, arena, &ok),
+        .scenario = {.name = gs_store_take_text(query, 9, arena, &ok),
                      .config_hash = hash_at(query, 10),
-                     .config_json = take_text(query, 11, arena, &ok),
+                     .config_json = gs_store_take_text(query, 11, arena, &ok),
                      .ranks = gs_sql_int(query, 12),
                      .nodes = gs_sql_int(query, 13),
-                     .model = take_text(query, 14, arena, &ok),
+                     .model = gs_store_take_text(query, 14, arena, &ok),
                      .gradient_bytes = gs_sql_int(query, 15)},
-        .strategy = {.name = take_text(query, 16, arena, &ok),
-                     .version = take_text(query, 17, arena, &ok),
-                     .params_json = take_text(query, 18, arena, &ok)},
-        .environment = {.tool_version = take_text(query, 19, arena, &ok),
-                        .commit = take_text(query, 20, arena, &ok),
+        .strategy = {.name = gs_store_take_text(query, 16, arena, &ok),
+                     .version = gs_store_take_text(query, 17, arena, &ok),
+                     .params_json = gs_store_take_text(query, 18, arena, &ok)},
+        .environment = {.tool_version = gs_store_take_text(query, 19, arena, &ok),
+                        .commit = gs_store_take_text(query, 20, arena, &ok),
                         .dirty = gs_sql_int(query, 21) != 0,
-                        .compiler = take_text(query, 22, arena, &ok),
-                        .cpu = take_text(query, 23, arena, &ok),
-                        .blas = take_text(query, 24, arena, &ok),
-                        .os = take_text(query, 25, arena, &ok),
-                        .runner = take_text(query, 26, arena, &ok)},
+                        .compiler = gs_store_take_text(query, 22, arena, &ok),
+                        .cpu = gs_store_take_text(query, 23, arena, &ok),
+                        .blas = gs_store_take_text(query, 24, arena, &ok),
+                        .os = gs_store_take_text(query, 25, arena, &ok),
+                        .runner = gs_store_take_text(query, 26, arena, &ok)},
     };
     return ok;
 }
@@ -224,9 +223,9 @@ static bool take_input(const gs_sql_query *query, int64_t index, void *rows, gs_
 {
     bool ok = true;
     ((gs_stored_input *)rows)[index] = (gs_stored_input){
-        .role = take_text(query, 0, arena, &ok),
-        .name = take_text(query, 1, arena, &ok),
-        .format = take_text(query, 2, arena, &ok),
+        .role = gs_store_take_text(query, 0, arena, &ok),
+        .name = gs_store_take_text(query, 1, arena, &ok),
+        .format = gs_store_take_text(query, 2, arena, &ok),
         .bytes = gs_sql_int(query, 3),
         .xxh3 = hash_at(query, 4),
     };
@@ -269,7 +268,7 @@ static bool take_point(const gs_sql_query *query, int64_t index, void *rows, gs_
 {
     bool ok = true;
     ((gs_stored_point *)rows)[index] = (gs_stored_point){
-        .name = take_text(query, 0, arena, &ok),
+        .name = gs_store_take_text(query, 0, arena, &ok),
         .rank = (int32_t)gs_sql_int(query, 1),
         .at_ns = gs_sql_int(query, 2),
         .value = gs_sql_real(query, 3),
@@ -281,7 +280,7 @@ static bool take_bin(const gs_sql_query *query, int64_t index, void *rows, gs_ar
 {
     bool ok = true;
     ((gs_stored_bin *)rows)[index] = (gs_stored_bin){
-        .name = take_text(query, 0, arena, &ok),
+        .name = gs_store_take_text(query, 0, arena, &ok),
         .rank = (int32_t)gs_sql_int(query, 1),
         .low = gs_sql_real(query, 2),
         .high = gs_sql_real(query, 3),

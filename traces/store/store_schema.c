@@ -238,7 +238,71 @@ static const char *const schema_1[] = {
 "    LEFT JOIN metric m ON m.metric = x.metric",
 NULL};
 
-const gs_store_migration gs_store_migrations[] = {{schema_1}};
+/* Schema 2: predictions get a table of their own, with the time at which they were first stored, and
+ * judgements more to say. No program of schema 1 wrote to validation; rows that a user put there
+ * move along. Simulated runs of before are predictions too: they were stored when they ended. */
+static const char *const schema_2[] = {
+"CREATE TABLE prediction( -- what a simulated run foretells, and since when\n"
+"  run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,\n"
+"  metric TEXT NOT NULL,\n"
+"  value REAL, -- NULL: that the target is not reached\n"
+"  predicted_utc TEXT NOT NULL, -- when this value was stored first\n"
+"  PRIMARY KEY(run_id, metric)) STRICT, WITHOUT ROWID",
+
+"ALTER TABLE validation RENAME TO validation_of_schema_1",
+
+"CREATE TABLE validation( -- predictions held against what was measured\n"
+"  validation_id INTEGER PRIMARY KEY,\n"
+"  predicted_run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,\n"
+"  measured_run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,\n"
+"  metric TEXT NOT NULL,\n"
+"  rank INTEGER NOT NULL DEFAULT -1,\n"
+"  predicted_count INTEGER NOT NULL,\n"
+"  predicted REAL,\n"
+"  predicted_low REAL,\n"
+"  predicted_high REAL,\n"
+"  predicted_utc TEXT,\n"
+"  measured_count INTEGER NOT NULL,\n"
+"  measured REAL,\n"
+"  measured_low REAL,\n"
+"  measured_high REAL,\n"
+"  measured_utc TEXT NOT NULL,\n"
+"  blind INTEGER NOT NULL, -- 1: stored before the measurement began\n"
+"  yardstick TEXT NOT NULL CHECK(yardstick IN('measured','step','difference')),\n"
+"  error REAL,\n"
+"  tolerance REAL NOT NULL,\n"
+"  verdict TEXT NOT NULL CHECK(verdict IN('inside','outside')),\n"
+"  reason TEXT,\n"
+"  judged_utc TEXT NOT NULL,\n"
+"  UNIQUE(predicted_run_id, measured_run_id, metric, rank)) STRICT",
+
+"INSERT OR IGNORE INTO prediction\n"
+"  SELECT predicted_run_id, metric, predicted, predicted_utc FROM validation_of_schema_1",
+
+"INSERT INTO validation(predicted_run_id, measured_run_id, metric, predicted_count, predicted,\n"
+"    predicted_low, predicted_high, predicted_utc, measured_count, measured, measured_utc, blind,\n"
+"    yardstick, error, tolerance, verdict, reason, judged_utc)\n"
+"  SELECT v.predicted_run_id, v.measured_run_id, v.metric, 1, v.predicted, v.predicted_low,\n"
+"    v.predicted_high, v.predicted_utc, coalesce(v.measured_count, 1), v.measured,\n"
+"    r.started_utc, v.predicted_utc <= r.started_utc, 'measured',\n"
+"    v.predicted / v.measured - 1, v.tolerance_ratio, v.verdict, v.reason,\n"
+"    coalesce(v.measured_utc, r.started_utc)\n"
+"  FROM validation_of_schema_1 v JOIN run r ON r.run_id = v.measured_run_id\n"
+"  WHERE v.verdict <> 'pending'",
+
+"DROP TABLE validation_of_schema_1",
+
+"INSERT OR IGNORE INTO prediction\n"
+"  SELECT run_id, metric, iif(censored, NULL, value),\n"
+"    coalesce(strftime('%Y-%m-%dT%H:%M:%SZ', started_utc,\n"
+"      (wall_ns / 1000000000 + 1) || ' seconds'), started_utc)\n"
+"  FROM run JOIN result USING(run_id)\n"
+"  WHERE source = 'sim' AND status IN('ok', 'recovered') AND (censored OR value IS NOT NULL)\n"
+"    AND metric IN('step_p50_ns', 'step_p95_ns', 'exposed_comm_ns', 'wait_ns',\n"
+"      'wire_bytes_per_step', 'time_to_target_ns', 'final_accuracy', 'final_bits_per_char')",
+NULL};
+
+const gs_store_migration gs_store_migrations[] = {{schema_1}, {schema_2}};
 /* clang-format on */
 const int64_t gs_store_schema_version = sizeof gs_store_migrations / sizeof gs_store_migrations[0];
 

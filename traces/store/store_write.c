@@ -255,7 +255,8 @@ static gs_status put_all(gs_store *store, const gs_stored_run *run, const run_pl
                                   &store->batch, err));
     }
     GS_TRY(put_run(store, run, place, out_id, err));
-    return gs_store_write_rows(store, run, *out_id, err);
+    GS_TRY(gs_store_write_rows(store, run, *out_id, err));
+    return gs_store_write_predictions(store, run, *out_id, err);
 }
 
 static gs_status write_in_transaction(gs_store *store, const gs_stored_run *run, int64_t *out_id,
