@@ -278,6 +278,15 @@ static void open_forward(void *host, gs_peer self, uint32_t first_bucket)
     }
 }
 
+/* The gradient was taken at once, and is not told any further. */
+static void cancel_gradient(void *host, gs_peer self)
+{
+    gs_live_entity *entity = host;
+    entity->in_backward = false;
+    gs_entity_memory_cancel(&entity->memory);
+    wake(host, self);
+}
+
 static void end_step(void *host, gs_peer self)
 {
     (void)host;
@@ -328,6 +337,7 @@ const gs_host_calls gs_live_calls = {
     .vec = vec,
     .apply = apply,
     .open_forward = open_forward,
+    .cancel_gradient = cancel_gradient,
     .end_step = end_step,
     .drop = drop,
     .drained = drained,

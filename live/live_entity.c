@@ -163,6 +163,16 @@ static void cut_here(gs_live_entity *entity)
     }
 }
 
+/* What comes next of the gradient under way, on a turn of its own: a step may be cancelled. */
+static void tell_next(gs_live_entity *entity)
+{
+    gs_parcel next = {.kind = GS_PARCEL_COMPUTE,
+                      .from = entity->number,
+                      .to = entity->number,
+                      .sequence = (uint64_t)entity->steps_begun};
+    gs_live_post(entity, &next, false);
+}
+
 void gs_live_entity_gradient(gs_live_entity *entity)
 {
     gs_error err;
@@ -173,7 +183,7 @@ void gs_live_entity_gradient(gs_live_entity *entity)
         gs_live_fail(entity->shared, &err);
         return;
     }
-    post_to(entity, GS_PARCEL_COMPUTE, entity->number);
+    tell_next(entity);
 }
 
 static void begin_step(gs_live_entity *entity)
@@ -212,12 +222,15 @@ static void count_gradient(gs_live_entity *entity)
 }
 
 /* Units become ready from last to first, each on a turn of its own. */
-static void compute(gs_live_entity *entity)
+static void compute(gs_live_entity *entity, uint64_t step)
 {
+    if (!entity->in_backward || step != (uint64_t)entity->steps_begun) {
+        return; /* its gradient was cancelled */
+    }
     if (entity->units_left > 0) {
         uint32_t unit = --entity->units_left;
         gs_driver_unit_ready(entity->driver, stamp_plain(entity, GS_INPUT_UNIT, unit), unit);
-        post_to(entity, GS_PARCEL_COMPUTE, entity->number);
+        tell_next(entity);
         return;
     }
     entity->in_backward = false;
@@ -292,7 +305,7 @@ static void heard(gs_live_entity *entity, gs_parcel *parcel)
         begin_step(entity);
         break;
     case GS_PARCEL_COMPUTE:
-        compute(entity);
+        compute(entity, copy.sequence);
         break;
     case GS_PARCEL_QUIESCE:
         quiesce(entity, entity->shared->layout.cut == GS_CUT_OWN

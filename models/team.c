@@ -228,6 +228,19 @@ void gs_team_submit(gs_team *team, gs_team_job *job)
     }
 }
 
+bool gs_team_withdraw(gs_team *team, gs_team_job *job)
+{
+    lock(team);
+    int state = atomic_load_explicit(&job->state, memory_order_relaxed);
+    GS_ASSERT(state != IDLE);
+    if (state == QUEUED) {
+        take_off(team, job);
+        atomic_store_explicit(&job->state, IDLE, memory_order_relaxed);
+    }
+    unlock(team);
+    return state == QUEUED;
+}
+
 void gs_team_join(gs_team *team, gs_team_job *job)
 {
     while (!is_done(job)) {

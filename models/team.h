@@ -11,6 +11,7 @@
 #define GS_MODELS_TEAM_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -44,6 +45,8 @@ uint32_t gs_team_members(const gs_team *team);
 
 /* The job, and what it works on, belongs to the team until it is joined. */
 void gs_team_submit(gs_team *team, gs_team_job *job);
+/* true: the job had not begun, and will not: it is the owner's again. false: it is to be joined. */
+bool gs_team_withdraw(gs_team *team, gs_team_job *job);
 /* After this the job has run, and what it wrote is seen by the owner. Joined once. */
 void gs_team_join(gs_team *team, gs_team_job *job);
 

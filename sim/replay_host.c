@@ -312,6 +312,15 @@ static void open_forward(void *host, gs_peer self, uint32_t first_bucket)
     }
 }
 
+static void cancel_gradient(void *host, gs_peer self)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    entity->in_backward = entity->has_gradient = false;
+    entity->asked = true;
+    gs_entity_memory_cancel(&entity->memory);
+}
+
 static void end_step(void *host, gs_peer self)
 {
     (void)host, (void)self;
@@ -354,6 +363,7 @@ static const gs_host_calls calls = {
     .vec = vec,
     .apply = apply,
     .open_forward = open_forward,
+    .cancel_gradient = cancel_gradient,
     .end_step = end_step,
     .drop = drop,
     .drained = drained,

@@ -250,6 +250,25 @@ static gs_status use_curve(gs_sim *sim, gs_error *err)
     return sim->native_slots != NULL ? GS_OK : no_memory(sim, err);
 }
 
+/* What the scenario cannot give the strategy. */
+static gs_status check_layout(const gs_sim *sim, gs_error *err)
+{
+    const char *name = sim->config.strategy->strategy->name;
+    if (sim->layout.servers > sim->job.servers) {
+        return gs_fail(err, GS_EINVAL,
+                       "cluster.servers.count: %u, but %s needs %u servers; raise it",
+                       sim->job.servers, name, sim->layout.servers);
+    }
+    uint32_t blocking = sim->scenario->workload.profile->blocking_count;
+    if (sim->layout.cancels && blocking > 0) {
+        return gs_fail(err, GS_EUNSUPPORTED,
+                       "workload.profile: its %u blocking ops want every rank, and %s stops ranks "
+                       "in the middle of a pass; use a profile without them, or another strategy",
+                       blocking, name);
+    }
+    return GS_OK;
+}
+
 static gs_status make(gs_sim *sim, gs_error *err)
 {
     const gs_scenario *scenario = sim->scenario;
@@ -257,11 +276,7 @@ static gs_status make(gs_sim *sim, gs_error *err)
     GS_TRY(gs_scenario_job(scenario, &sim->arena, &sim->job, err));
     sim->job.seed = sim->config.seed;
     GS_TRY(choice->strategy->layout(choice->config, &sim->job, &sim->layout, err));
-    if (sim->layout.servers > sim->job.servers) {
-        return gs_fail(err, GS_EINVAL,
-                       "cluster.servers.count: %u, but %s needs %u servers; raise it",
-                       sim->job.servers, choice->strategy->name, sim->layout.servers);
-    }
+    GS_TRY(check_layout(sim, err));
     sim->entity_count = sim->job.ranks + sim->layout.servers;
     sim->entities = GS_TAKE(&sim->arena, gs_sim_entity, sim->entity_count);
     if (sim->entities == NULL ||
@@ -348,7 +363,7 @@ static void handle(gs_sim *sim, const gs_sim_event *event)
         return;
     }
     case GS_SIM_WORKER:
-        gs_sim_worker_event(sim, event->index);
+        gs_sim_worker_event(sim, event->index, event->handle);
         return;
     case GS_SIM_CALL:
         gs_sim_world_call(sim, event->index);

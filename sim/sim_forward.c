@@ -61,9 +61,12 @@ void gs_sim_forward_begin(gs_sim *sim, uint32_t index)
     }
 }
 
-void gs_sim_forward_opened(gs_sim *sim, uint32_t index, uint32_t first_bucket)
+void gs_sim_forward_opened(gs_sim *sim, uint32_t index, uint32_t first_bucket, int64_t passes)
 {
     gs_sim_worker *worker = &sim->workers[index];
+    if (passes != worker->passes) {
+        return; /* of a gradient that was cancelled */
+    }
     if (first_bucket >= worker->closed_buckets) {
         return; /* what was opened after it came first in the same instant */
     }
@@ -72,7 +75,7 @@ void gs_sim_forward_opened(gs_sim *sim, uint32_t index, uint32_t first_bucket)
         gs_sim_work_begin(sim, index, &worker->plan);
     }
     if (worker->phase == GS_WORKER_GATED) {
-        gs_sim_worker_event(sim, index);
+        gs_sim_worker_go_on(sim, index);
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "models/team.h"
-#include "sim/input_stage.h"
+#include "traces/input_stage.h"
 #include "traces/noise.h"
 #include "sim/sim.h"
 #include "traces/step_account.h"
@@ -77,6 +77,8 @@ typedef struct gs_sim_worker {
     uint32_t closed_buckets; /* [0, closed) whose weights the forward pass may not read yet */
     gs_time_ns *gates_ns;    /* [buckets]: where in it their shares begin; NULL: never gated */
     gs_time_ns since_ns;     /* phase began */
+    uint64_t event;          /* handle of the one it waits for; others are of what was cancelled */
+    gs_time_ns batch_ns;     /* its batch comes from the loader then; 0: it waits for none */
     gs_time_ns optimizer_ns; /* of the step, as the profile has it */
     double compute_scale;    /* of its node */
     double pass_scale;       /* of this step's samples */
@@ -114,8 +116,9 @@ typedef struct gs_sim_call {
     uint32_t slot;
     uint32_t channels_left; /* a flush waits for */
     bool native;
-    bool opens; /* buckets from `slot` on, for the forward pass */
-    gs_tick at; /* of a flush: the latest channel so far */
+    bool opens;     /* buckets from `slot` on, for the forward pass */
+    int64_t passes; /* opens: of its worker when that was asked for: it may have been stopped */
+    gs_tick at;     /* of a flush: the latest channel so far */
 } gs_sim_call;
 
 struct gs_sim {
@@ -172,7 +175,9 @@ void gs_sim_fail(gs_sim *sim, gs_status status, const gs_error *err);
 /* sim_worker.c */
 gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err);
 void gs_sim_worker_wake(gs_sim *sim, uint32_t worker); /* on a later turn */
-void gs_sim_worker_event(gs_sim *sim, uint32_t worker);
+void gs_sim_worker_event(gs_sim *sim, uint32_t worker, uint64_t handle);
+void gs_sim_worker_go_on(gs_sim *sim, uint32_t worker); /* what it waited for has come */
+void gs_sim_worker_cancel(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_drained(gs_sim *sim, uint32_t worker);
 gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_step_ended(gs_sim *sim, uint32_t worker);
@@ -188,6 +193,8 @@ void gs_sim_work_apply(gs_sim *sim, uint32_t entity, gs_slice param, uint32_t gr
 /* The step of a worker begins, and its gradient; and that is there. */
 void gs_sim_work_begin(gs_sim *sim, uint32_t worker, const gs_plan *plan);
 void gs_sim_work_join(gs_sim *sim, uint32_t worker);
+/* Or nobody wants it: no thread touches GRAD after this, or reads the weights that it is of. */
+void gs_sim_work_cancel(gs_sim *sim, uint32_t worker);
 /* Somebody looks at the vectors of an entity, or of all: they are what was asked for. */
 void gs_sim_work_settle(gs_sim *sim, uint32_t entity);
 void gs_sim_work_settle_all(gs_sim *sim);
@@ -208,8 +215,9 @@ void gs_sim_sums_join(gs_sim *sim);
 /* sim_forward.c */
 gs_status gs_sim_forward_init(gs_sim *sim, gs_error *err);
 void gs_sim_forward_begin(gs_sim *sim, uint32_t worker); /* its plan is of a new step */
-/* Weights of buckets from first_bucket on are there now; on a turn of its own. */
-void gs_sim_forward_opened(gs_sim *sim, uint32_t worker, uint32_t first_bucket);
+/* Weights of buckets from first_bucket on are there now, of the step with so many passes begun; on
+ * a turn of its own. */
+void gs_sim_forward_opened(gs_sim *sim, uint32_t worker, uint32_t first_bucket, int64_t passes);
 /* Whether nothing of the next segment may run yet. */
 bool gs_sim_forward_waits(const gs_sim_worker *worker, const gs_segment *segment);
 /* Profile time of it that may; and that much was played: true where it ends with that. */

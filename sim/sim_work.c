@@ -128,6 +128,19 @@ void gs_sim_work_begin(gs_sim *sim, uint32_t worker, const gs_plan *plan)
     }
 }
 
+void gs_sim_work_cancel(gs_sim *sim, uint32_t worker)
+{
+    gs_sim_gradient *gradient = sim->workers[worker].gradient;
+    if (gradient != NULL && gradient->is_under_way) {
+        if (gs_team_withdraw(sim->team, &gradient->job)) {
+            gradient->is_under_way = false; /* what was put off before it stays so */
+        } else {
+            gs_sim_work_join(sim, worker);
+        }
+    }
+    gs_entity_memory_cancel(&sim->entities[worker].memory);
+}
+
 void gs_sim_work_join(gs_sim *sim, uint32_t worker)
 {
     gs_sim_gradient *gradient = sim->workers[worker].gradient;

@@ -11,10 +11,16 @@ static gs_time_ns now_ns(const gs_sim *sim)
     return gs_sim_loop_now_ns(&sim->loop);
 }
 
+/* A worker waits for one event at a time. */
+static void event_at_tick(gs_sim *sim, uint32_t worker, gs_tick at)
+{
+    sim->workers[worker].event = gs_sim_loop_at(&sim->loop, at, GS_SIM_WORKER, worker);
+}
+
 static void event_at(gs_sim *sim, uint32_t worker, gs_time_ns at)
 {
     gs_tick tick = gs_ticks(at);
-    gs_sim_loop_at(&sim->loop, tick > sim->loop.now ? tick : sim->loop.now, GS_SIM_WORKER, worker);
+    event_at_tick(sim, worker, tick > sim->loop.now ? tick : sim->loop.now);
 }
 
 gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err)
@@ -53,7 +59,7 @@ void gs_sim_worker_wake(gs_sim *sim, uint32_t index)
     gs_sim_worker *worker = &sim->workers[index];
     if (!worker->asked_again && worker->phase == GS_WORKER_ASKS) {
         worker->asked_again = true;
-        gs_sim_loop_at(&sim->loop, sim->loop.now, GS_SIM_WORKER, index);
+        event_at_tick(sim, index, sim->loop.now);
     }
 }
 
@@ -288,15 +294,20 @@ static double compute_factor(gs_sim *sim, uint32_t index)
                                                            (uint64_t)worker->step - 1, now_ns(sim));
 }
 
-/* The batch of every micro-step comes from the loader. true: it is there. */
+/* The batch of every micro-step comes from the loader. true: it is there. One that a gradient was
+ * cancelled waiting for is the next one's. */
 static bool has_input(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
     gs_time_ns ready = worker->since_ns;
-    if (sim->input != NULL) {
+    if (worker->batch_ns > 0) {
+        ready = worker->batch_ns;
+        worker->batch_ns = 0;
+    } else if (sim->input != NULL) {
         ready = gs_input_loader_take(sim->input, index, worker->since_ns);
     }
     if (ready > worker->since_ns) {
+        worker->batch_ns = ready;
         worker->phase = GS_WORKER_INPUT;
         event_at(sim, index, ready);
         return false;
@@ -428,6 +439,9 @@ static bool play(gs_sim *sim, uint32_t index)
         worker->segment++;
         if (segment->kind == GS_SEGMENT_GRADIENT) {
             unit_ready(sim, index, segment->index);
+            if (worker->phase == GS_WORKER_ASKS) {
+                return false; /* the strategy has cancelled it */
+            }
         } else if (segment->kind == GS_SEGMENT_INPUT && segment->duration_ns > 0) {
             /* The host's own time: no device and no noise of kernels makes it longer. */
             worker->phase = GS_WORKER_INPUT;
@@ -503,7 +517,37 @@ static void end_blocking(gs_sim *sim, uint32_t index)
     compute(sim, index);
 }
 
-void gs_sim_worker_event(gs_sim *sim, uint32_t index)
+/* The gradient under way is played no further: what it has taken so far was compute, or input. */
+void gs_sim_worker_cancel(gs_sim *sim, uint32_t index)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    gs_time_ns now = now_ns(sim);
+    GS_ASSERT(worker->phase != GS_WORKER_BLOCKS); /* gs_sim_create refuses what could */
+    if (worker->phase == GS_WORKER_COMPUTES) {
+        gs_step_account_compute(&sim->accounts[index], worker->since_ns, now);
+        if (sim->compute_noise != NULL) {
+            gs_compute_noise_busy(sim->compute_noise, index, worker->since_ns, now);
+        }
+        if (sim->timeline != NULL && gs_timeline_has(sim->timeline, worker->step - 1)) {
+            gs_timeline_cut(sim->timeline, index, now);
+        }
+    } else if (worker->phase == GS_WORKER_INPUT && now > worker->since_ns) {
+        gs_step_account_input(&sim->accounts[index], worker->since_ns, now);
+    }
+    gs_sim_work_cancel(sim, index);
+    worker->closed_buckets = 0;
+    worker->phase = GS_WORKER_ASKS;
+    gs_sim_worker_wake(sim, index);
+}
+
+void gs_sim_worker_event(gs_sim *sim, uint32_t index, uint64_t handle)
+{
+    if (handle == sim->workers[index].event) {
+        gs_sim_worker_go_on(sim, index);
+    }
+}
+
+void gs_sim_worker_go_on(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
     gs_time_ns now = now_ns(sim);
@@ -514,6 +558,7 @@ void gs_sim_worker_event(gs_sim *sim, uint32_t index)
         break;
     case GS_WORKER_INPUT:
         if (now > worker->since_ns) {
+            worker->batch_ns = 0;
             gs_step_account_input(&sim->accounts[index], worker->since_ns, now);
             compute(sim, index);
         } else if (has_input(sim, index)) {

@@ -93,7 +93,7 @@ void gs_sim_world_call(gs_sim *sim, uint32_t index)
     sim->free_call = index;
     gs_driver *driver = sim->entities[call.entity].driver;
     if (call.opens) {
-        gs_sim_forward_opened(sim, call.entity, call.slot);
+        gs_sim_forward_opened(sim, call.entity, call.slot, call.passes);
     } else if (call.native) {
         gs_driver_native_done(driver, now_ns(sim), call.slot);
     } else {
@@ -527,12 +527,18 @@ void gs_sim_world_open(gs_sim *sim, uint32_t index, uint32_t first_bucket)
     uint32_t call = new_call(sim, sim->entities[index].self, first_bucket);
     gs_tick at = sim->entities[index].stream_free;
     sim->calls[call].opens = true;
+    sim->calls[call].passes = sim->workers[index].passes;
     gs_sim_loop_at(&sim->loop, at > sim->loop.now ? at : sim->loop.now, GS_SIM_CALL, call);
 }
 
 static void open_forward(void *host, gs_peer self, uint32_t first_bucket)
 {
     gs_sim_world_open(host, self.index, first_bucket);
+}
+
+static void cancel_gradient(void *host, gs_peer self)
+{
+    gs_sim_worker_cancel(host, self.index);
 }
 
 static void end_step(void *host, gs_peer self)
@@ -582,6 +588,7 @@ const gs_host_calls gs_sim_host_calls = {
     .vec = vec,
     .apply = apply,
     .open_forward = open_forward,
+    .cancel_gradient = cancel_gradient,
     .end_step = end_step,
     .drop = drop,
     .drained = drained,

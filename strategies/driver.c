@@ -140,6 +140,7 @@ static void open_step(gs_driver *driver, gs_plan plan)
     memcpy(driver->bucket_units_left, driver->buckets->units_in_bucket,
            driver->buckets->bucket_count * sizeof *driver->bucket_units_left);
     driver->in_backward = true;
+    driver->cancelled = false;
     driver->plan = plan;
     driver->steps_begun++;
 }
@@ -241,8 +242,9 @@ void gs_driver_unit_ready(gs_driver *driver, gs_time_ns at, uint32_t unit)
     uint32_t bucket = driver->buckets->bucket_of_unit[unit];
     GS_ASSERT(driver->bucket_units_left[bucket] > 0);
     driver->bucket_units_left[bucket]--;
-    /* A late bucket holds back all that follow: launch is in index order, as in DDP. */
-    while (driver->bucket_launched < driver->buckets->bucket_count &&
+    /* A late bucket holds back all that follow: launch is in index order, as in DDP. The hook of
+     * one may stop the gradient. */
+    while (driver->in_backward && driver->bucket_launched < driver->buckets->bucket_count &&
            driver->bucket_units_left[driver->bucket_launched] == 0) {
         uint32_t ready = driver->bucket_launched++;
         gs_event event = {
@@ -482,9 +484,27 @@ void gs_open_forward(gs_world *world, uint32_t first_bucket)
     }
 }
 
+void gs_cancel_gradient(gs_world *world)
+{
+    if (!gs_driver_enter(world, "cancel_gradient")) {
+        return;
+    }
+    if (!world->config.layout->cancels) {
+        gs_driver_broke(world, GS_ECONTRACT,
+                        "cancel_gradient: the layout does not declare cancels");
+    } else if (!world->in_backward) {
+        gs_driver_broke(world, GS_ECONTRACT, "cancel_gradient: no gradient is under way");
+    } else {
+        world->in_backward = false;
+        world->cancelled = true;
+        world->closed_buckets = 0;
+        world->config.calls->cancel_gradient(world->config.host, world->config.self);
+    }
+}
+
 void gs_drop(gs_world *world, gs_slice gradient)
 {
-    if (gs_driver_enter(world, "drop") && gs_driver_may_use(world, "drop", gradient, false)) {
+    if (gs_driver_enter(world, "drop") && gs_driver_has_slice(world, "drop", gradient)) {
         world->config.calls->drop(world->config.host, world->config.self, gradient);
     }
 }

@@ -74,6 +74,7 @@ struct gs_world {
     bool held; /* step_begin said hold */
     bool wake_asked;
     bool in_backward; /* between GO and backward_done */
+    bool cancelled;   /* the gradient begun last: GRAD holds what was announced and no more */
     int hooks_deep;
     gs_plan plan;
     int64_t steps_begun;
@@ -126,6 +127,9 @@ bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena);
 /* A slot with its id, or GS_NO_SLOT after a broken rule. */
 uint32_t gs_driver_request_open(gs_driver *driver, request_kind kind, gs_slice slice, bool copied);
 void gs_driver_request_close(gs_driver *driver, uint32_t slot);
+
+/* Whether there is such a slice: false after a broken rule. */
+bool gs_driver_has_slice(gs_driver *driver, const char *service, gs_slice slice);
 
 /* Checks a slice and what it may be used for: false after a broken rule. `writes`: into the slice.
  */

@@ -64,12 +64,14 @@ static int64_t open_from(const gs_driver *driver)
     return driver->buckets->offsets[driver->closed_buckets];
 }
 
-/* GRAD is being written until its buckets are announced. */
+/* GRAD is being written until its buckets are announced; those of a gradient that was cancelled
+ * never are. */
 static bool still_computing(const gs_driver *driver, gs_slice slice)
 {
     int64_t end = slice.offset + slice.length;
-    return driver->in_backward && slice.vector == GS_GRAD && slice.length > 0 &&
-           end > driver->buckets->offsets[driver->bucket_launched] && end > open_from(driver);
+    return (driver->in_backward || driver->cancelled) && slice.vector == GS_GRAD &&
+           slice.length > 0 && end > driver->buckets->offsets[driver->bucket_launched] &&
+           end > open_from(driver);
 }
 
 static bool is_pinned(const gs_driver *driver, gs_slice slice)
@@ -78,12 +80,19 @@ static bool is_pinned(const gs_driver *driver, gs_slice slice)
            slice.offset + slice.length > open_from(driver);
 }
 
-bool gs_driver_may_use(gs_driver *driver, const char *service, gs_slice slice, bool writes)
+bool gs_driver_has_slice(gs_driver *driver, const char *service, gs_slice slice)
 {
     if (slice.vector >= gs_driver_vector_count(driver) || slice.offset < 0 || slice.length < 0 ||
         slice.length > driver->config.job->elements - slice.offset) {
         gs_driver_broke(driver, GS_ECONTRACT, "%s: no such slice: vector %u, [%lld, +%lld)",
                         service, slice.vector, (long long)slice.offset, (long long)slice.length);
+    }
+    return !driver->failed;
+}
+
+bool gs_driver_may_use(gs_driver *driver, const char *service, gs_slice slice, bool writes)
+{
+    if (!gs_driver_has_slice(driver, service, slice)) {
         return false;
     }
     if (writes && is_pinned(driver, slice)) {
@@ -94,8 +103,9 @@ bool gs_driver_may_use(gs_driver *driver, const char *service, gs_slice slice, b
     }
     if (still_computing(driver, slice)) {
         gs_driver_broke(driver, GS_ECONTRACT,
-                        "%s: GRAD [%lld, +%lld) is not ready: use buckets that were announced",
-                        service, (long long)slice.offset, (long long)slice.length);
+                        "%s: GRAD [%lld, +%lld) is not ready: use buckets that were announced%s",
+                        service, (long long)slice.offset, (long long)slice.length,
+                        driver->cancelled ? " before it was cancelled" : "");
         return false;
     }
     const request *holder = lent_to(driver, slice, writes);

@@ -104,9 +104,13 @@ typedef struct gs_host_calls {
     /* Of a step that left buckets closed: once the entity's stream has come here the forward pass
      * may read the weights of buckets from this one on; at 0 the gradient is taken. */
     void (*open_forward)(void *host, gs_peer self, uint32_t first_bucket);
+    /* The gradient under way is of no use: neither units nor backward_done of it are told any more,
+     * and step_begin is asked on a later turn. When this returns nothing reads its weights or
+     * writes GRAD any more; as far as its units were told GRAD stays as it is. */
+    void (*cancel_gradient)(void *host, gs_peer self);
     /* The step of a worker ends without an update. */
     void (*end_step)(void *host, gs_peer self);
-    /* So much of a gradient was computed and is not used. */
+    /* So much of a gradient was begun and is not used. */
     void (*drop)(void *host, gs_peer self, gs_slice gradient);
     /* The entity is drained. */
     void (*drained)(void *host, gs_peer self);

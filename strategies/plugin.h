@@ -10,7 +10,7 @@
 #include "strategies/world.h"
 
 /* Raised whenever a hook or a service changes its meaning or its parameters. */
-enum { GS_CONTRACT = 1 };
+enum { GS_CONTRACT = 2 };
 
 /* What the program and an object must agree on beside it: changes with every member added to a
  * struct of the contract, and with every vector operation. */

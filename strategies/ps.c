@@ -13,20 +13,31 @@
 
 #include <string.h>
 
-typedef enum answer { ANSWER_NONE, ANSWER_OF_STEP, ANSWER_LAST } answer;
+typedef enum answer { ANSWER_NONE, ANSWER_OF_PUSH, ANSWER_LAST } answer;
+
+/* A server as the worker knows it. */
+typedef struct giver {
+    int64_t version; /* of the weights that it gave last, */
+    int64_t newest;  /* and of those that it said it has */
+    uint8_t awaited; /* answer */
+} giver;
 
 typedef struct worker {
     gs_ps_role is;
     bool backward, quiescing, told;
-    bool pushed_all;     /* of a step that has not ended */
-    uint32_t sending;    /* pieces */
-    uint32_t unanswered; /* servers that have not answered this step's push */
+    bool stepping;       /* a step has begun, its gradient was pushed or given up, and it has not
+                            ended */
+    uint32_t sending;    /* pieces, and ends of pushes */
+    uint32_t unanswered; /* servers that have not answered the last push */
     uint32_t lasts;      /* servers whose final weights have come */
     uint32_t server;     /* the next piece to push: of this one, */
     uint32_t piece;
-    int64_t pushed;        /* gradients in this run, */
-    int64_t pushed_before; /* and in those it goes on from */
-    uint8_t awaits[];      /* [servers]: answer */
+    int64_t outdated;      /* notes of that kind that have come, */
+    int64_t outdated_due;  /* and that final weights said were sent */
+    int64_t pushes;        /* in this run, whole or not, */
+    int64_t pushed;        /* gradients among them, */
+    int64_t pushed_before; /* and in the runs it goes on from */
+    giver givers[];        /* [servers] */
 } worker;
 
 /* ---------------------------------------------------------------- shards and pieces */
@@ -163,13 +174,14 @@ gs_status gs_ps_layout(gs_ps_kind kind, const char *name, const gs_ps_config *co
     *out = (gs_layout){
         .servers = servers,
         .own_vectors = {[GS_SERVER] = gs_ps_server_vectors(config, &rule, job->ranks)},
-        .state_bytes = {sizeof(worker) + servers, gs_ps_server_bytes(job->ranks)},
+        .state_bytes = {sizeof(worker) + servers * sizeof(giver), gs_ps_server_bytes(job->ranks)},
         .copies_max = {[GS_SERVER] = job->ranks},
-        .outstanding_max = {servers * (pieces + 1), pieces + job->ranks},
+        .outstanding_max = {servers * (pieces + (rule.restarts ? 2 : 1)), pieces + job->ranks},
         .gradients_per_update = rule.gather,
         .point_to_point = true,
         .sends_coded = true,
         .applies_slices = servers > 1,
+        .cancels = rule.restarts,
         .buckets = buckets,
         /* Where every gradient of every rank counts, all make the same steps. */
         .cut = rule.in_rank_order ? GS_CUT_COMMON : GS_CUT_OWN,
@@ -177,7 +189,7 @@ gs_status gs_ps_layout(gs_ps_kind kind, const char *name, const gs_ps_config *co
     return GS_OK;
 }
 
-/* Every piece of a gradient, once. */
+/* Every piece of a gradient, once; what was pushed of one that was cancelled comes on top. */
 int64_t gs_ps_wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
     const gs_ps_config *config = settings;
@@ -209,8 +221,23 @@ static gs_peer server_at(uint32_t index)
 static void await(gs_world *world, worker *self, uint32_t server, answer which)
 {
     gs_slice into = gs_ps_shard(gs_world_job(world), servers_of(world), server, GS_PARAM);
-    self->awaits[server] = (uint8_t)which;
+    self->givers[server].awaited = (uint8_t)which;
     gs_recv(world, server_at(server), GS_PS_TAG_PARAM, into, server);
+}
+
+static bool restarts(const gs_world *world, const worker *self)
+{
+    return gs_ps_rule_of((gs_ps_kind)self->is.kind, gs_world_config(world),
+                         gs_world_job(world)->ranks)
+        .restarts;
+}
+
+/* That many pieces of its shard were sent, and no more come. */
+static void end_push(gs_world *world, worker *self, uint32_t server, uint32_t pieces)
+{
+    self->sending++;
+    gs_send(world, server_at(server), GS_PS_TAG_END, (gs_slice){.vector = GS_GRAD},
+            (int64_t[4]){[GS_PS_META_PIECES] = pieces}, GS_SEND_LENT);
 }
 
 /* Pushes what lies before `ready`, an element of GRAD. */
@@ -226,11 +253,24 @@ static void push(gs_world *world, worker *self, int64_t ready)
         }
         self->sending++;
         gs_send(world, server_at(self->server), (uint16_t)(GS_PS_TAG_PIECE + self->piece), piece,
-                (int64_t[4]){self->pushed}, GS_SEND_CODED);
+                NULL, GS_SEND_CODED);
         if (++self->piece == gs_ps_piece_count(config, job, shard)) {
+            if (restarts(world, self)) {
+                end_push(world, self, self->server, self->piece);
+            }
             self->piece = 0;
             self->server++;
         }
+    }
+}
+
+/* Every server has got a push, and answers it. */
+static void await_all(gs_world *world, worker *self)
+{
+    self->pushes++;
+    self->unanswered = servers_of(world);
+    for (uint32_t i = 0; i < self->unanswered; i++) {
+        await(world, self, i, ANSWER_OF_PUSH);
     }
 }
 
@@ -239,26 +279,66 @@ static void stop(gs_world *world, worker *self)
 {
     self->told = true;
     for (uint32_t i = 0; i < servers_of(world); i++) {
-        gs_note(world, server_at(i), GS_PS_TAG_STOP, (int64_t[4]){self->pushed});
-        if (self->awaits[i] == ANSWER_NONE) {
+        gs_note(world, server_at(i), GS_PS_TAG_STOP, (int64_t[4]){self->pushes});
+        if (self->givers[i].awaited == ANSWER_NONE) {
             await(world, self, i, ANSWER_LAST);
         }
     }
 }
 
+/* Every server that has not got its share of the gradient under way has made the update that it was
+ * for; or where none is under way, all of them have newer weights than they gave. */
+static bool is_overtaken(const gs_world *world, const worker *self)
+{
+    uint32_t first = self->backward ? self->server : 0;
+    for (uint32_t i = first; i < servers_of(world); i++) {
+        if (self->givers[i].newest <= self->givers[i].version) {
+            return false;
+        }
+    }
+    return first < servers_of(world);
+}
+
+/* Gives the gradient under way up, and asks for the weights of now: what was pushed of it ends
+ * here. Servers that have got their share of it answer to that. */
+static void begin_again(gs_world *world, worker *self)
+{
+    const gs_job *job = gs_world_job(world);
+    if (self->backward) {
+        int64_t kept = gs_ps_shard(job, servers_of(world), self->server, GS_GRAD).offset;
+        gs_drop(world, (gs_slice){GS_GRAD, kept, job->elements - kept});
+        gs_cancel_gradient(world);
+        self->backward = false;
+        self->stepping = true;
+    } else {
+        self->server = self->piece = 0;
+    }
+    for (; self->server < servers_of(world); self->server++) {
+        end_push(world, self, self->server, self->piece);
+        self->piece = 0;
+    }
+    await_all(world, self);
+}
+
 /* The answers alone do not free GRAD: a send may end after the answer to it has come. */
 static void go_on(gs_world *world, worker *self)
 {
-    if (self->pushed_all && self->unanswered == 0) {
-        self->pushed_all = false;
+    if (self->stepping && self->unanswered == 0) {
+        self->stepping = false;
         gs_end_step(world);
+    }
+    bool is_free = self->sending == 0 && self->unanswered == 0;
+    if (!self->quiescing && (self->backward || is_free) && is_overtaken(world, self)) {
+        begin_again(world, self);
+        return;
     }
     if (self->quiescing && !self->told && !self->backward) {
         stop(world, self);
     }
-    if (self->lasts == servers_of(world) && self->sending == 0) {
+    if (self->lasts == servers_of(world) && self->sending == 0 &&
+        self->outdated == self->outdated_due) {
         gs_drained(world);
-    } else if (!self->quiescing && self->sending == 0 && self->unanswered == 0) {
+    } else if (!self->quiescing && is_free) {
         gs_release(world);
     }
 }
@@ -291,25 +371,34 @@ void gs_ps_backward_done(gs_world *world, void *state, const gs_event *event)
     self->backward = false;
     push(world, self, gs_world_job(world)->elements);
     self->pushed++;
-    self->pushed_all = true;
-    self->unanswered = servers_of(world);
-    for (uint32_t i = 0; i < self->unanswered; i++) {
-        await(world, self, i, ANSWER_OF_STEP);
-    }
+    self->stepping = true;
+    await_all(world, self);
     go_on(world, self);
 }
 
 static void weights_came(gs_world *world, worker *self, const gs_event *event)
 {
-    uint32_t server = event->from.index;
-    answer awaited = (answer)self->awaits[server];
-    self->awaits[server] = ANSWER_NONE;
-    self->unanswered -= awaited == ANSWER_OF_STEP ? 1 : 0;
+    giver *from = &self->givers[event->from.index];
+    answer awaited = (answer)from->awaited;
+    from->awaited = ANSWER_NONE;
+    from->version = event->meta[GS_PS_META_VERSION];
+    self->unanswered -= awaited == ANSWER_OF_PUSH ? 1 : 0;
     if (event->meta[GS_PS_META_LAST] != 0) {
         self->lasts++;
+        self->outdated_due += event->meta[GS_PS_META_TOLD];
     } else if (self->told) {
-        await(world, self, server, ANSWER_LAST);
+        await(world, self, event->from.index, ANSWER_LAST);
     }
+    go_on(world, self);
+}
+
+/* It may come before the weights that it is about, and long after newer ones. */
+static void outdated(gs_world *world, worker *self, const gs_event *event)
+{
+    giver *from = &self->givers[event->from.index];
+    int64_t newest = event->meta[GS_PS_META_VERSION];
+    self->outdated++;
+    from->newest = newest > from->newest ? newest : from->newest;
     go_on(world, self);
 }
 
@@ -348,6 +437,8 @@ void gs_ps_message(gs_world *world, void *state, const gs_event *event)
 {
     if (is_server(state)) {
         gs_ps_server_message(world, state, event);
+    } else if (event->is_note) {
+        outdated(world, state, event);
     } else {
         weights_came(world, state, event);
     }

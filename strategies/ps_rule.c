@@ -141,7 +141,25 @@ bool gs_ps_may_go(const gs_ps_rule *rule, const gs_ps_server *server, gs_ps_work
 void gs_ps_go(const gs_ps_server *server, gs_ps_worker *worker)
 {
     worker->waits = false;
+    worker->outdated = false;
     worker->version = server->version;
+}
+
+bool gs_ps_must_restart(const gs_ps_rule *rule, const gs_ps_server *server, gs_ps_worker *worker)
+{
+    if (!rule->restarts || worker->waits || worker->outdated ||
+        worker->version == server->version) {
+        return false;
+    }
+    worker->outdated = true;
+    worker->told++;
+    return true;
+}
+
+void gs_ps_ask(gs_ps_worker *worker)
+{
+    GS_ASSERT(!worker->waits);
+    worker->waits = true;
 }
 
 bool gs_ps_flush(gs_ps_server *server, gs_ps_worker *workers)

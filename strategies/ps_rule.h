@@ -29,7 +29,8 @@ typedef struct gs_ps_rule {
     gs_ps_wait wait;
     uint32_t gather;    /* gradients in an update, >= 1 */
     int64_t delay_max;  /* an older one is dropped; 0: only those of the current weights count */
-    bool restarts;      /* an update makes who still computes begin again, at the new weights */
+    bool restarts;      /* an update makes who still computes stop and begin again, at the new
+                           weights: what is left of its gradient is of no use */
     bool in_rank_order; /* gradients are taken by rank, not as they come: all are waited for anyway,
                            and so the sum has the same bits whatever the timing */
     bool slow_when_stale; /* a gradient that is tau > 1 updates old counts 1 / tau */
@@ -48,6 +49,8 @@ typedef struct gs_ps_worker {
     bool waits;             /* its gradient has arrived and it was not let go yet */
     bool refused;           /* it was told to wait: no prediction lets it go any more */
     bool gathered;          /* of it there is a gradient in the update under way */
+    bool outdated;          /* it was told that the weights it was given are old, */
+    int64_t told;           /* as it was so many times in all */
 } gs_ps_worker;
 
 typedef struct gs_ps_server {
@@ -81,6 +84,11 @@ bool gs_ps_may_go(const gs_ps_rule *rule, const gs_ps_server *server, gs_ps_work
                   uint32_t worker);
 /* It goes: it has the weights of now. Also for one that did not wait and is made to begin again. */
 void gs_ps_go(const gs_ps_server *server, gs_ps_worker *worker);
+
+/* Must a worker be told to begin again? Once for the weights it was given; notes that it was. */
+bool gs_ps_must_restart(const gs_ps_rule *rule, const gs_ps_server *server, gs_ps_worker *worker);
+/* A worker asks for the weights of now, and has no gradient for it: it waits. */
+void gs_ps_ask(gs_ps_worker *worker);
 
 /* The update under way ends with the gradients that it has; false: it has none. */
 bool gs_ps_flush(gs_ps_server *server, gs_ps_worker *workers);

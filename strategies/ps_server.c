@@ -8,6 +8,7 @@ typedef struct server {
     gs_ps_role is;
     bool listening; /* a receive of a last piece is posted */
     bool quiescing, ended;
+    bool is_cut;          /* what is put together is the begin of a gradient: of no use */
     uint32_t pieces_left; /* of the gradient that is being put together, */
     uint32_t from;        /* of that worker */
     uint32_t turn;        /* in_rank_order: whose gradient is next */
@@ -74,12 +75,15 @@ static void give(gs_world *world, server *self, uint32_t worker, bool last)
     remember(world, &rule, worker);
     gs_send(world, (gs_peer){GS_WORKER, (uint16_t)worker}, GS_PS_TAG_PARAM,
             shard_of(world, GS_PARAM),
-            (int64_t[4]){[GS_PS_META_VERSION] = self->rule.version, [GS_PS_META_LAST] = last},
+            (int64_t[4]){[GS_PS_META_VERSION] = self->rule.version,
+                         [GS_PS_META_LAST] = last,
+                         [GS_PS_META_TOLD] = self->workers[worker].told},
             GS_SEND_COPY);
 }
 
-/* The last piece of any worker, or of the one whose turn it is. No more workers are kept waiting
- * than replies may be on their way: the others' gradients wait with them. */
+/* The last piece of any worker, or of the one whose turn it is; or the end of its push. No more
+ * workers are kept waiting than replies may be on their way: the others' gradients wait with them.
+ */
 static void listen(gs_world *world, server *self)
 {
     const gs_ps_config *config = gs_world_config(world);
@@ -93,6 +97,11 @@ static void listen(gs_world *world, server *self)
     uint32_t last = gs_ps_piece_count(config, job, shard) - 1;
     gs_ps_rule rule = rule_of(world, self);
     gs_peer from = {GS_WORKER, rule.in_rank_order ? (uint16_t)self->turn : GS_ANY};
+    if (rule.restarts) {
+        shard.length = 0;
+        gs_recv(world, from, GS_PS_TAG_END, shard, 0);
+        return;
+    }
     gs_recv(world, from, (uint16_t)(GS_PS_TAG_PIECE + last), gs_ps_piece(config, job, shard, last),
             last);
 }
@@ -156,6 +165,16 @@ static void let_go(gs_world *world, server *self, const gs_ps_rule *rule, bool a
     }
 }
 
+static void restart(gs_world *world, server *self, const gs_ps_rule *rule)
+{
+    for (uint32_t i = 0; i < self->rule.ranks; i++) {
+        if (gs_ps_must_restart(rule, &self->rule, &self->workers[i])) {
+            gs_note(world, (gs_peer){GS_WORKER, (uint16_t)i}, GS_PS_TAG_OUTDATED,
+                    (int64_t[4]){[GS_PS_META_VERSION] = self->rule.version});
+        }
+    }
+}
+
 /* Everything has come: what was gathered is used though it is less than an update wants, and every
  * worker gets the final weights. */
 static void end_if_done(gs_world *world, server *self)
@@ -178,10 +197,15 @@ static void end_if_done(gs_world *world, server *self)
 static void take(gs_world *world, server *self, gs_time_ns at_ns)
 {
     gs_ps_rule rule = rule_of(world, self);
-    bool is_first = self->rule.gathered == 0;
-    gs_ps_verdict verdict = gs_ps_arrive(&rule, &self->rule, self->workers, self->from, at_ns);
     self->came++;
     self->waiting++;
+    if (self->is_cut) {
+        gs_ps_ask(&self->workers[self->from]);
+        let_go(world, self, &rule, false);
+        return;
+    }
+    bool is_first = self->rule.gathered == 0;
+    gs_ps_verdict verdict = gs_ps_arrive(&rule, &self->rule, self->workers, self->from, at_ns);
     self->turn = (self->turn + 1) % self->rule.ranks;
     if (verdict.dropped) {
         gs_drop(world, shard_of(world, GS_GRAD));
@@ -189,20 +213,29 @@ static void take(gs_world *world, server *self, gs_time_ns at_ns)
         use_gradient(world, self, &rule, &verdict, is_first);
     }
     let_go(world, self, &rule, verdict.wakes_others);
+    if (verdict.updates) {
+        restart(world, self, &rule);
+    }
 }
 
 /* ---------------------------------------------------------------- hooks */
 
-/* Its last piece came: the others of that worker are there or close, channels being first in, first
- * out. */
-static void put_together(gs_world *world, server *self, uint32_t worker)
+/* Its last piece came, or the end of its push: the others of that worker are there or close,
+ * channels being first in, first out. */
+static void put_together(gs_world *world, server *self, const gs_event *event)
 {
+    uint32_t worker = event->from.index;
     const gs_ps_config *config = gs_world_config(world);
     const gs_job *job = gs_world_job(world);
     gs_slice shard = shard_of(world, GS_GRAD);
     self->listening = false;
     self->from = worker;
     self->pieces_left = gs_ps_piece_count(config, job, shard) - 1;
+    if (event->tag == GS_PS_TAG_END) {
+        uint32_t pieces = (uint32_t)event->meta[GS_PS_META_PIECES];
+        self->is_cut = pieces <= self->pieces_left;
+        self->pieces_left = pieces;
+    }
     for (uint32_t piece = 0; piece < self->pieces_left; piece++) {
         gs_recv(world, (gs_peer){GS_WORKER, (uint16_t)worker}, (uint16_t)(GS_PS_TAG_PIECE + piece),
                 gs_ps_piece(config, job, shard, piece), piece);
@@ -217,7 +250,7 @@ void gs_ps_server_message(gs_world *world, void *state, const gs_event *event)
         self->expected += event->meta[0];
     } else {
         if (self->listening) {
-            put_together(world, self, event->from.index);
+            put_together(world, self, event);
         } else {
             self->pieces_left--;
         }

@@ -41,7 +41,8 @@ void gs_apply_slice(gs_world *world, gs_slice param, uint32_t grad, double rate_
  * are here now. What `last` does, and nothing else. */
 void gs_end_step(gs_world *world);
 
-/* A gradient that came, or a share of one, is not used: counts the work that was for nothing. */
+/* A gradient that came or was begun, or a share of one, is not used: counts the work that was for
+ * nothing, and touches no vector. */
 void gs_drop(gs_world *world, gs_slice gradient);
 
 /* To `to` on `tag`; op_done when it has left and the slice is free again. GS_SEND_COPY: a private
@@ -79,6 +80,12 @@ gs_slice gs_part(const gs_world *world, uint32_t communicator, gs_slice data, ui
 /* In a step whose plan left buckets closed: the weights of buckets from this one on are current,
  * are pinned from now on, and the forward pass may read them. At 0 the gradient is taken. */
 void gs_open_forward(gs_world *world, uint32_t first_bucket);
+
+/* The gradient under way of this worker is stopped, where the layout says cancels: from now on no
+ * bucket of it is announced and backward_done does not come, the pin has ended, and GRAD holds what
+ * was announced and nothing else until the next gradient. What was sent of it arrives all the same.
+ * step_begin is asked on a later turn, as after backward_done. */
+void gs_cancel_gradient(gs_world *world);
 
 /* Ends in op_done with this cookie, `after_ns` or more from now: the only way to wait for time. */
 gs_op gs_timer(gs_world *world, gs_time_ns after_ns, uint64_t cookie);

@@ -434,11 +434,19 @@ void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan)
     memory->passes += plan->micro_steps;
     memory->first_sample = memory->samples;
     memory->samples += plan->micro_steps * samples_of(plan, memory->config.batch_per_rank);
+    memory->rounded_before = memory->rounded_elements;
+    memory->underflown_before = memory->underflown_elements;
     gs_versions_copy(&memory->versions, GS_GRAD, plan->at);
     if (task != NULL) {
         memory->gradient_scale[GS_GRAD] = gs_optimizer_loss_scale(
             gs_task_optimizer(task), state_of(memory, GS_PARAM), memory->vectors.count);
     }
+}
+
+void gs_entity_memory_cancel(gs_entity_memory *memory)
+{
+    memory->rounded_elements = memory->rounded_before;
+    memory->underflown_elements = memory->underflown_before;
 }
 
 static int64_t count_nonzero(const float *floats, size_t count)

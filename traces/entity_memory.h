@@ -95,7 +95,8 @@ typedef struct gs_entity_memory {
     /* Elements of all gradients made that were not 0 before they were rounded to 16 bits, and those
      * of them that were then. */
     int64_t rounded_elements, underflown_elements;
-    double applied_max; /* likewise, of what was applied last */
+    int64_t rounded_before, underflown_before; /* as the gradient begun last found them */
+    double applied_max;                        /* likewise, of what was applied last */
 } gs_entity_memory;
 
 /* PARAM holds the task's starting parameters, everything else is 0. Pointers in config are borrowed
@@ -170,6 +171,9 @@ int64_t gs_samples_max(const gs_layout *layout, int64_t batch_per_rank);
 /* A step of this worker begins: counts its passes, and fixes what its gradient is scaled by and
  * which weights it is of. */
 void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan);
+/* The gradient begun last was cancelled, whether it was made or not: it counts for nothing but the
+ * passes and samples that it began. */
+void gs_entity_memory_cancel(gs_entity_memory *memory);
 /* GRAD becomes the mean gradient, times the loss scale, at vector plan->at over the samples of the
  * passes of the step that began last, *out_loss their mean loss (NAN in timing-only runs); both are
  * 0 for a dummy. workspace: for batches of gs_samples_max; NULL in timing-only runs. May run on a

@@ -143,6 +143,25 @@ void gs_timeline_add_span(gs_timeline *timeline, gs_timeline_span span)
     }
 }
 
+void gs_timeline_cut(gs_timeline *timeline, uint32_t rank, gs_time_ns at_ns)
+{
+    timeline->last_span[rank] = -1;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < timeline->span_count; i++) {
+        gs_timeline_span span = timeline->spans[i];
+        bool is_pass = span.kind == GS_TIMELINE_FORWARD || span.kind == GS_TIMELINE_BACKWARD;
+        if (span.rank == rank && is_pass && span.to_ns > at_ns) {
+            span.to_ns = at_ns;
+            span.unit = GS_TIMELINE_NO_UNIT;
+        }
+        if (span.to_ns > span.from_ns) {
+            timeline->last_span[span.rank] = kept;
+            timeline->spans[kept++] = span;
+        }
+    }
+    timeline->span_count = kept;
+}
+
 void gs_timeline_add_op(gs_timeline *timeline, const gs_timeline_op *op)
 {
     gs_timeline_op *ops =

@@ -122,6 +122,8 @@ GS_MUST_USE gs_status gs_timeline_end_step(gs_timeline *timeline, const gs_step_
 /* Empty spans are left out; one that goes on the last one of its rank, kind and step lengthens it,
  * unless a unit ended there. */
 void gs_timeline_add_span(gs_timeline *timeline, gs_timeline_span span);
+/* What was told of a rank's passes after `at` does not come to be. Cost: all spans. */
+void gs_timeline_cut(gs_timeline *timeline, uint32_t rank, gs_time_ns at_ns);
 void gs_timeline_add_op(gs_timeline *timeline, const gs_timeline_op *op);
 /* Kept while at least one rank is in the window. */
 void gs_timeline_add_message(gs_timeline *timeline, const gs_timeline_message *message);

@@ -122,6 +122,7 @@ static const gs_host_calls calls = {.channel = channel,
                                     .vec = vec,
                                     .apply = apply,
                                     .open_forward = open_forward,
+                                    .cancel_gradient = of_self,
                                     .end_step = of_self,
                                     .drop = of_slice,
                                     .failed = failed};

@@ -124,6 +124,12 @@ static void open_forward(void *host, gs_peer self, uint32_t first_bucket)
     ((probe_host *)host)->open_from = first_bucket;
 }
 
+static void cancel_gradient(void *host, gs_peer self)
+{
+    (void)self;
+    ((probe_host *)host)->cancelled++;
+}
+
 static void end_step(void *host, gs_peer self)
 {
     (void)self;
@@ -168,6 +174,7 @@ static const gs_host_calls calls = {
     .vec = vec,
     .apply = apply,
     .open_forward = open_forward,
+    .cancel_gradient = cancel_gradient,
     .end_step = end_step,
     .drop = drop,
     .drained = drained,

@@ -17,7 +17,7 @@ typedef struct probe_host {
     int failures;
     uint32_t slots[PROBE_SLOTS_MAX]; /* of what the driver wants to be told of later, in order */
     int slot_count;
-    int parts_sent, notes_sent, wakes, drained, vecs, steps_ended;
+    int parts_sent, notes_sent, wakes, drained, vecs, steps_ended, cancelled;
     int64_t applied, dropped; /* elements */
     gs_time_ns timer_ns;      /* of the last timer */
     uint32_t open_from;       /* bucket that was opened last */
