@@ -58,6 +58,25 @@ gs_fairshare *gs_fairshare_create(uint32_t link_count, uint32_t flow_capacity, g
     return fairshare;
 }
 
+bool gs_fairshare_reserve(gs_fairshare *fairshare, uint32_t flow_capacity, gs_arena *arena)
+{
+    GS_ASSERT(flow_capacity >= fairshare->flow_capacity);
+    GS_ASSERT(flow_capacity < GS_FAIRSHARE_NONE / GS_ROUTE_MAX);
+    gs_fairshare_flow *flows = GS_TAKE(arena, gs_fairshare_flow, flow_capacity);
+    gs_fairshare_change *changes = GS_TAKE(arena, gs_fairshare_change, flow_capacity);
+    if (flows == NULL || changes == NULL) {
+        return false;
+    }
+    for (uint32_t flow = 0; flow < fairshare->flow_capacity; flow++) {
+        flows[flow] = fairshare->flows[flow];
+    }
+    fairshare->flows = flows;
+    fairshare->changes = changes;
+    fairshare->change_count = 0;
+    fairshare->flow_capacity = flow_capacity;
+    return true;
+}
+
 static gs_fairshare_flow *flow_at(const gs_fairshare *fairshare, uint32_t place)
 {
     return &fairshare->flows[place / GS_ROUTE_MAX];

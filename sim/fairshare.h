@@ -12,8 +12,9 @@
  * of the whole network, ever.
  *
  * No clock and no names here: a link is an index with a capacity in units per tick, a flow is an
- * index with a route. Nothing is allocated after creation. The struct is open so that the common
- * case, a flow alone on its links, is inlined; others read it through the functions. */
+ * index with a route. Nothing is allocated after creation, unless more room is asked for. The
+ * struct is open so that the common case, a flow alone on its links, is inlined; others read it
+ * through the functions. */
 #ifndef GS_SIM_FAIRSHARE_H
 #define GS_SIM_FAIRSHARE_H
 
@@ -64,6 +65,9 @@ typedef struct gs_fairshare {
 /* Links start with capacity 0. Memory: about 80 bytes a link and 130 a flow. NULL: no memory.
  * Owner: the arena. */
 gs_fairshare *gs_fairshare_create(uint32_t link_count, uint32_t flow_capacity, gs_arena *arena);
+
+/* Room for more flows; open ones keep their rates. false: no memory, nothing has changed. */
+bool gs_fairshare_reserve(gs_fairshare *fairshare, uint32_t flow_capacity, gs_arena *arena);
 
 /* Events: each leaves max-min rates, and in changes[change_count] exactly the flows whose rate
  * differs from before, in no particular order. A flow comes from rate 0, so that an added one is in

@@ -374,6 +374,15 @@ static void handle(gs_sim *sim, const gs_sim_event *event)
     case GS_SIM_LINK:
         gs_sim_net_link_event(&sim->net, event->index);
         return;
+    case GS_SIM_SOCKET:
+        gs_sim_net_socket_event(&sim->net, event->index, event->handle);
+        for (gs_sim_left left; gs_sim_net_told(&sim->net, event->index, &left);) {
+            gs_sim_world_left(sim, &left);
+        }
+        return;
+    case GS_SIM_DESK:
+        gs_sim_net_desk_event(&sim->net, event->index);
+        return;
     case GS_SIM_KIND_COUNT:
         break;
     }

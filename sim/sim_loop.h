@@ -20,6 +20,8 @@ typedef enum gs_sim_event_kind {
     GS_SIM_CALL,    /* call `index` is due: a completion for a driver */
     GS_SIM_NOTE,    /* part `index` is a note that arrives */
     GS_SIM_LINK,    /* the capacity of link `index` changes */
+    GS_SIM_SOCKET,  /* socket `index`: its flow ends, or there is something for it to do */
+    GS_SIM_DESK,    /* entity `index`: what it sends is ready, or handed to a socket */
     GS_SIM_KIND_COUNT
 } gs_sim_event_kind;
 

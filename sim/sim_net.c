@@ -2,14 +2,14 @@
 
 #include "base/assert.h"
 #include "base/rng.h"
+#include "sim/sim_net_socket.h"
 
 #include <string.h>
 
 /* ---------------------------------------------------------------- growing arrays */
 
-/* Twice the room from the arena; what was there is copied. NULL: no memory. */
-static void *grown(gs_sim_net *net, const void *old, uint32_t count, uint32_t *capacity,
-                   size_t item_bytes)
+void *gs_sim_net_grown(gs_sim_net *net, const void *old, uint32_t count, uint32_t *capacity,
+                       size_t item_bytes)
 {
     uint32_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
     void *memory = gs_arena_take(net->arena, wanted, item_bytes);
@@ -42,7 +42,11 @@ bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena 
         size_t entities = config->topology->entities;
         net->last_note = GS_TAKE(arena, gs_tick, entities * entities);
     }
-    return net->entity_bytes != NULL && (!config->loop->shuffle_ties || net->last_note != NULL);
+    const gs_cluster *cluster = &config->topology->scenario->cluster;
+    bool has_sockets =
+        cluster->nic.sockets == GS_SOCKETS_PROCESS || cluster->intra.sockets == GS_SOCKETS_PROCESS;
+    return net->entity_bytes != NULL && (!config->loop->shuffle_ties || net->last_note != NULL) &&
+           (!has_sockets || gs_sim_sockets_init(net));
 }
 
 /* ---------------------------------------------------------------- channels */
@@ -90,6 +94,11 @@ static bool grow_table(gs_sim_net *net)
     return true;
 }
 
+static bool has_socket(const gs_sim_net *net, const gs_route *route)
+{
+    return gs_topology_link_of(net->topology, route)->sockets == GS_SOCKETS_PROCESS;
+}
+
 uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t stream)
 {
     if (!grow_table(net)) {
@@ -100,12 +109,20 @@ uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_
         return *place - 1;
     }
     if (net->channel_count == net->channel_capacity) {
-        gs_sim_channel *channels =
-            grown(net, net->channels, net->channel_count, &net->channel_capacity, sizeof *channels);
+        gs_sim_channel *channels = gs_sim_net_grown(net, net->channels, net->channel_count,
+                                                    &net->channel_capacity, sizeof *channels);
         if (channels == NULL) {
             return 0;
         }
         net->channels = channels;
+    }
+    gs_route route = gs_topology_route(net->topology, from, to);
+    uint32_t socket = GS_NO_SOCKET;
+    if (has_socket(net, &route)) {
+        socket = gs_sim_socket_open(net, from, to);
+        if (socket == GS_NO_SOCKET) {
+            return 0;
+        }
     }
     uint32_t index = net->channel_count++;
     *place = index + 1;
@@ -114,8 +131,9 @@ uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_
         .to = to,
         .stream = stream,
         .inbox = UINT32_MAX,
-        .route = gs_topology_route(net->topology, from, to),
-        .flow = GS_FAIRSHARE_NONE,
+        .route = route,
+        .socket = socket,
+        .flow = {.index = GS_FAIRSHARE_NONE},
         .first = GS_NO_PART,
         .last = GS_NO_PART,
         .sending = GS_NO_PART,
@@ -135,7 +153,7 @@ static uint32_t find_private(gs_sim_net *net, bool private_allowed, uint32_t *ch
     uint32_t shared = 0;
     for (uint32_t i = 0; i < net->channel_count; i++) {
         gs_sim_channel *channel = &net->channels[i];
-        channel->is_private = private_allowed;
+        channel->is_private = private_allowed && channel->socket == GS_NO_SOCKET;
         for (uint32_t hop = 0; hop < channel->route.link_count; hop++) {
             channel->is_private &= channels_on_link[channel->route.links[hop]] == 1;
         }
@@ -161,9 +179,9 @@ static void start_link(gs_sim_net *net, uint32_t link)
 static bool make_flows(gs_sim_net *net, uint32_t capacity)
 {
     net->fairshare = gs_fairshare_create(net->topology->link_count, capacity, net->arena);
-    net->channel_of_flow = GS_TAKE(net->arena, uint32_t, capacity);
+    net->owner_of_flow = GS_TAKE(net->arena, uint32_t, capacity);
     net->free_flows = GS_TAKE(net->arena, uint32_t, capacity);
-    if (net->fairshare == NULL || net->channel_of_flow == NULL || net->free_flows == NULL) {
+    if (net->fairshare == NULL || net->owner_of_flow == NULL || net->free_flows == NULL) {
         return false;
     }
     net->flow_capacity = net->free_flow_count = capacity;
@@ -199,8 +217,8 @@ uint32_t gs_sim_net_part(gs_sim_net *net)
         net->free_part = net->parts[part].next;
     } else {
         if (net->part_count == net->part_capacity) {
-            gs_sim_part *parts =
-                grown(net, net->parts, net->part_count, &net->part_capacity, sizeof *parts);
+            gs_sim_part *parts = gs_sim_net_grown(net, net->parts, net->part_count,
+                                                  &net->part_capacity, sizeof *parts);
             if (parts == NULL) {
                 return GS_NO_PART;
             }
@@ -238,8 +256,8 @@ static gs_tick ticks_for(double bytes, double bytes_per_tick)
     return ticks >= 1.0 || bytes <= 0.0 ? gs_tick_of(ticks) : 1;
 }
 
-/* Jitter scales the latency; a later message never overtakes. */
-static void arrive(gs_sim_net *net, gs_sim_channel *channel, gs_tick left)
+/* Jitter scales the latency. */
+gs_tick gs_sim_net_arrival(gs_sim_net *net, gs_sim_channel *channel, gs_tick left)
 {
     gs_tick latency = gs_ticks(channel->route.latency_ns);
     if (net->latency_noise != NULL) {
@@ -248,17 +266,23 @@ static void arrive(gs_sim_net *net, gs_sim_channel *channel, gs_tick left)
                              gs_noise_draw(net->latency_noise, key, channel->messages, 0));
     }
     channel->messages++;
-    gs_tick at = gs_tick_after(left, latency);
+    return gs_tick_after(left, latency);
+}
+
+/* A later message never overtakes. */
+static void arrive(gs_sim_net *net, gs_sim_channel *channel, gs_tick left)
+{
+    gs_tick at = gs_sim_net_arrival(net, channel, left);
     at = at > channel->last_arrival ? at : channel->last_arrival;
     channel->last_arrival = at;
     gs_sim_loop_at(net->loop, at, GS_SIM_PART, (uint32_t)(channel - net->channels));
 }
 
-/* The same where a timeline is told; out of the way of runs without one. */
-static __attribute__((noinline)) void arrive_and_tell(gs_sim_net *net, gs_sim_channel *channel,
-                                                      int64_t bytes, gs_tick began, gs_tick left)
+/* Out of the way of runs without a timeline. */
+__attribute__((noinline)) void gs_sim_net_tell_timeline(gs_sim_net *net,
+                                                        const gs_sim_channel *channel,
+                                                        int64_t bytes, gs_tick began, gs_tick left)
 {
-    arrive(net, channel, left);
     gs_timeline_message message = {
         .from = channel->from,
         .to = channel->to,
@@ -306,23 +330,24 @@ static void send_private(gs_sim_net *net, gs_sim_channel *channel, int64_t bytes
     if (part != GS_NO_PART) {
         append(net, channel, part);
     }
+    arrive(net, channel, channel->free_at);
     if (net->timeline != NULL) {
-        arrive_and_tell(net, channel, bytes, start, channel->free_at);
-    } else {
-        arrive(net, channel, channel->free_at);
+        gs_sim_net_tell_timeline(net, channel, bytes, start, channel->free_at);
     }
 }
 
-/* ---------------------------------------------------------------- shared channels */
+/* ---------------------------------------------------------------- flows */
 
-static void reschedule(gs_sim_net *net, gs_sim_channel *channel)
+static void reschedule(gs_sim_net *net, gs_sim_flow *flow)
 {
-    double rate = gs_fairshare_rate(net->fairshare, channel->flow);
-    channel->handle = 0;
+    double rate = gs_fairshare_rate(net->fairshare, flow->index);
+    flow->handle = 0;
     if (rate > 0.0) {
-        gs_tick at = gs_tick_after(net->loop->now, ticks_for(channel->remaining, rate));
-        channel->handle =
-            gs_sim_loop_at(net->loop, at, GS_SIM_CHANNEL, (uint32_t)(channel - net->channels));
+        gs_tick at = gs_tick_after(net->loop->now, ticks_for(flow->remaining, rate));
+        uint32_t owner = net->owner_of_flow[flow->index];
+        bool is_socket = (owner & GS_SIM_OF_SOCKET) != 0;
+        flow->handle = gs_sim_loop_at(net->loop, at, is_socket ? GS_SIM_SOCKET : GS_SIM_CHANNEL,
+                                      owner & ~GS_SIM_OF_SOCKET);
     }
 }
 
@@ -331,26 +356,79 @@ static void apply_changes(gs_sim_net *net)
 {
     for (uint32_t i = 0; i < net->fairshare->change_count; i++) {
         const gs_fairshare_change *change = &net->fairshare->changes[i];
-        gs_sim_channel *channel = &net->channels[net->channel_of_flow[change->flow]];
-        channel->remaining -= change->old_rate * (double)(net->loop->now - channel->updated);
-        channel->remaining = channel->remaining > 0.0 ? channel->remaining : 0.0;
-        channel->updated = net->loop->now;
-        reschedule(net, channel);
+        uint32_t owner = net->owner_of_flow[change->flow];
+        gs_sim_flow *flow = (owner & GS_SIM_OF_SOCKET) != 0
+                                ? &net->sockets[owner & ~GS_SIM_OF_SOCKET].flow
+                                : &net->channels[owner].flow;
+        flow->remaining -= change->old_rate * (double)(net->loop->now - flow->updated);
+        flow->remaining = flow->remaining > 0.0 ? flow->remaining : 0.0;
+        flow->updated = net->loop->now;
+        reschedule(net, flow);
     }
 }
 
+/* Channels have a flow each from the start; sockets are opened as they are needed. */
+static bool grow_flows(gs_sim_net *net)
+{
+    uint32_t old = net->flow_capacity;
+    uint32_t capacity = 2 * old;
+    uint32_t *owners = GS_TAKE(net->arena, uint32_t, capacity);
+    uint32_t *free_flows = GS_TAKE(net->arena, uint32_t, capacity);
+    if (owners == NULL || free_flows == NULL ||
+        !gs_fairshare_reserve(net->fairshare, capacity, net->arena)) {
+        net->out_of_memory = net->loop->out_of_memory = true;
+        return false;
+    }
+    memcpy(owners, net->owner_of_flow, old * sizeof *owners);
+    for (uint32_t flow = old; flow < capacity; flow++) {
+        free_flows[capacity - 1 - flow] = flow;
+    }
+    net->owner_of_flow = owners;
+    net->free_flows = free_flows;
+    net->free_flow_count = capacity - old;
+    net->flow_capacity = capacity;
+    return true;
+}
+
+void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
+                           const gs_route *route, int64_t bytes)
+{
+    if (net->free_flow_count == 0 && !grow_flows(net)) {
+        return;
+    }
+    flow->index = net->free_flows[--net->free_flow_count];
+    flow->remaining = (double)bytes;
+    flow->updated = net->loop->now;
+    flow->handle = 0;
+    net->owner_of_flow[flow->index] = owner;
+    gs_fairshare_add(net->fairshare, flow->index, route->links, route->link_count);
+    apply_changes(net);
+}
+
+void gs_sim_net_flow_next(gs_sim_net *net, gs_sim_flow *flow, int64_t bytes)
+{
+    flow->remaining = (double)bytes;
+    flow->updated = net->loop->now;
+    reschedule(net, flow);
+}
+
+void gs_sim_net_flow_end(gs_sim_net *net, gs_sim_flow *flow)
+{
+    gs_fairshare_remove(net->fairshare, flow->index);
+    net->free_flows[net->free_flow_count++] = flow->index;
+    flow->index = GS_FAIRSHARE_NONE;
+    flow->handle = 0;
+    apply_changes(net);
+}
+
+/* ---------------------------------------------------------------- shared channels */
+
 static void begin_flow(gs_sim_net *net, gs_sim_channel *channel)
 {
-    GS_ASSERT(net->free_flow_count > 0);
-    channel->flow = net->free_flows[--net->free_flow_count];
-    channel->flowing = true;
-    channel->remaining = (double)net->parts[channel->sending].bytes;
-    channel->updated = net->parts[channel->sending].ready_at = net->loop->now;
-    channel->handle = 0;
-    net->channel_of_flow[channel->flow] = (uint32_t)(channel - net->channels);
-    gs_fairshare_add(net->fairshare, channel->flow, channel->route.links,
-                     channel->route.link_count);
-    apply_changes(net);
+    gs_sim_part *part = &net->parts[channel->sending];
+    part->ready_at = net->loop->now;
+    gs_sim_net_flow_begin(net, &channel->flow, (uint32_t)(channel - net->channels), &channel->route,
+                          part->bytes);
 }
 
 /* The first waiting part flows as soon as it is ready. */
@@ -358,8 +436,8 @@ static void begin_next(gs_sim_net *net, gs_sim_channel *channel)
 {
     gs_tick ready_at = net->parts[channel->sending].ready_at;
     if (ready_at > net->loop->now) {
-        channel->handle = gs_sim_loop_at(net->loop, ready_at, GS_SIM_CHANNEL,
-                                         (uint32_t)(channel - net->channels));
+        channel->flow.handle = gs_sim_loop_at(net->loop, ready_at, GS_SIM_CHANNEL,
+                                              (uint32_t)(channel - net->channels));
     } else {
         begin_flow(net, channel);
     }
@@ -383,24 +461,19 @@ static gs_sim_left end_flow(gs_sim_net *net, gs_sim_channel *channel)
                         .sender_slot = net->parts[part].sender_slot,
                         .flush_call = GS_NO_CALL};
     channel->sending = net->parts[part].next;
-    channel->handle = 0;
+    channel->flow.handle = 0;
+    arrive(net, channel, net->loop->now);
     if (net->timeline != NULL) {
         const gs_sim_part *sent = &net->parts[part];
-        arrive_and_tell(net, channel, sent->bytes, sent->ready_at, net->loop->now);
-    } else {
-        arrive(net, channel, net->loop->now);
+        gs_sim_net_tell_timeline(net, channel, sent->bytes, sent->ready_at, net->loop->now);
     }
     if (channel->sending != GS_NO_PART && net->parts[channel->sending].ready_at <= net->loop->now) {
-        channel->remaining = (double)net->parts[channel->sending].bytes;
-        channel->updated = net->parts[channel->sending].ready_at = net->loop->now;
-        reschedule(net, channel);
+        gs_sim_part *next = &net->parts[channel->sending];
+        next->ready_at = net->loop->now;
+        gs_sim_net_flow_next(net, &channel->flow, next->bytes);
         return left;
     }
-    channel->flowing = false;
-    gs_fairshare_remove(net->fairshare, channel->flow);
-    net->free_flows[net->free_flow_count++] = channel->flow;
-    channel->flow = GS_FAIRSHARE_NONE;
-    apply_changes(net);
+    gs_sim_net_flow_end(net, &channel->flow);
     if (channel->sending != GS_NO_PART) {
         begin_next(net, channel);
     } else {
@@ -431,6 +504,13 @@ void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_
     }
     net->parts[part].bytes = bytes;
     net->parts[part].ready_at = ready_at;
+    if (channel->socket != GS_NO_SOCKET) {
+        net->parts[part].channel = channel_index;
+        append(net, channel, part);
+        channel->untold++;
+        gs_sim_socket_send(net, part);
+        return;
+    }
     send_shared(net, channel, part);
 }
 
@@ -438,6 +518,15 @@ void gs_sim_net_note(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t part)
 {
     net->sent++;
     gs_route route = gs_topology_route(net->topology, from, to);
+    if (has_socket(net, &route)) {
+        net->parts[part].channel = gs_sim_net_channel(net, from, to, net->communicators);
+        net->parts[part].is_note = true;
+        net->parts[part].ready_at = net->loop->now;
+        if (!net->out_of_memory) {
+            gs_sim_socket_send(net, part);
+        }
+        return;
+    }
     gs_tick at = gs_tick_after(net->loop->now, gs_ticks(route.latency_ns));
     if (net->last_note != NULL) {
         /* Ties are shuffled, but no channel overtakes itself. */
@@ -454,7 +543,9 @@ gs_tick gs_sim_net_flush(gs_sim_net *net, uint32_t channel_index, uint32_t call)
     if (channel->is_private) {
         return channel->free_at;
     }
-    if (channel->sending == GS_NO_PART) {
+    bool is_empty =
+        channel->socket != GS_NO_SOCKET ? channel->untold == 0 : channel->sending == GS_NO_PART;
+    if (is_empty) {
         return net->loop->now;
     }
     GS_ASSERT(channel->flush_call == GS_NO_CALL);
@@ -467,10 +558,10 @@ gs_tick gs_sim_net_flush(gs_sim_net *net, uint32_t channel_index, uint32_t call)
 gs_sim_left gs_sim_net_channel_event(gs_sim_net *net, uint32_t channel_index, uint64_t handle)
 {
     gs_sim_channel *channel = &net->channels[channel_index];
-    if (channel->handle != handle) {
+    if (channel->flow.handle != handle) {
         return (gs_sim_left){.left = false}; /* withdrawn: the rate has changed since */
     }
-    if (!channel->flowing) {
+    if (channel->flow.index == GS_FAIRSHARE_NONE) {
         begin_flow(net, channel);
         return (gs_sim_left){.left = false};
     }

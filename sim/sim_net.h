@@ -5,8 +5,9 @@
  * is a flow over the route (sim/topology.h), at the rate that the links give it (sim/fairshare.h),
  * in pieces as the capacity changes over time; then the latency passes, with jitter, never
  * overtaking. A channel all of whose links carry no other channel is private: nobody can change its
- * rate, so each part costs one event, exact to the tick. Channels of communicators are opened
- * before the run, which then is sealed. */
+ * rate, so each part costs one event, exact to the tick. Where the link class says so, all channels
+ * and the notes from one entity to another are one socket (sim/sim_net_socket.h), which flows in
+ * their place. Channels of communicators are opened before the run, which then is sealed. */
 #ifndef GS_SIM_SIM_NET_H
 #define GS_SIM_SIM_NET_H
 
@@ -20,8 +21,9 @@
 #include "traces/entity_memory.h"
 #include "traces/timeline.h"
 
-#define GS_NO_PART UINT32_MAX
-#define GS_NO_CALL UINT32_MAX
+#define GS_NO_PART   UINT32_MAX
+#define GS_NO_CALL   UINT32_MAX
+#define GS_NO_SOCKET UINT32_MAX
 
 /* One message on a channel, or a note. Parts of timing-only collectives on private channels have
  * none. */
@@ -33,7 +35,19 @@ typedef struct gs_sim_part {
     gs_time_ns asked_ns; /* when the sender asked */
     gs_message message;  /* point to point and notes */
     gs_payload *payload; /* of notes NULL, and of parts in timing-only runs */
+    uint32_t behind;     /* next at the desk of its sender, then on its socket */
+    uint32_t channel;    /* on a socket only, as is what follows: for a note, one to its receiver */
+    bool is_note;
+    int64_t end; /* of its bytes, among all of the socket */
 } gs_sim_part;
+
+/* Bytes under way at the rate that the links give them: of a channel, or of a socket. */
+typedef struct gs_sim_flow {
+    uint32_t index;   /* in fairshare; GS_FAIRSHARE_NONE: stands still */
+    uint64_t handle;  /* of the pending event of its owner; 0: none */
+    double remaining; /* bytes, at `updated` */
+    gs_tick updated;
+} gs_sim_flow;
 
 typedef struct gs_sim_channel {
     uint32_t from, to; /* entities */
@@ -41,17 +55,15 @@ typedef struct gs_sim_channel {
     uint32_t inbox;    /* of the receiving driver; communicators only */
     gs_route route;
     bool is_private;
-    bool flowing;  /* the first unsent part is a flow now */
-    uint32_t flow; /* index in fairshare while it flows */
+    uint32_t socket; /* whose parts these are; GS_NO_SOCKET: its own flow */
+    uint32_t untold; /* on a socket: parts whose sender has not been told */
     uint32_t first,
         last;         /* parts: delivered ones first, then those under way, then those waiting */
-    uint32_t sending; /* first that has not left */
-    uint64_t handle;  /* of the pending GS_SIM_CHANNEL event; 0: none */
+    uint32_t sending; /* first that has not left; not on a socket */
+    gs_sim_flow flow; /* of that part; its handle is of GS_SIM_CHANNEL events */
     gs_tick free_at;  /* private: the last part has left */
     gs_tick last_arrival;
     uint64_t messages;
-    double remaining; /* bytes of the flow, at `updated` */
-    gs_tick updated;
     uint32_t flush_call; /* waits until the channel is empty; GS_NO_CALL */
 } gs_sim_channel;
 
@@ -66,8 +78,12 @@ typedef struct gs_sim_net {
     uint32_t *table; /* open addressing: channel + 1 by (from, to, stream) */
     uint32_t table_capacity;
     gs_fairshare *fairshare; /* NULL while every channel is private */
-    uint32_t *channel_of_flow, *free_flows;
+    uint32_t *owner_of_flow; /* channel, or socket + GS_SIM_OF_SOCKET */
+    uint32_t *free_flows;
     uint32_t free_flow_count, flow_capacity;
+    struct gs_sim_socket *sockets;
+    uint32_t socket_count, socket_capacity;
+    struct gs_sim_desk *desks; /* [entities]; NULL: no link has sockets */
     gs_sim_part *parts;
     uint32_t part_count, part_capacity, free_part;
     gs_payload_pool *pool;
@@ -109,7 +125,7 @@ void gs_sim_net_part_free(gs_sim_net *net, uint32_t part);
  */
 void gs_sim_net_send(gs_sim_net *net, uint32_t channel, int64_t bytes, gs_tick ready_at,
                      uint32_t part);
-/* A note: latency only. */
+/* A note: latency only; on a socket it waits for its turn. */
 void gs_sim_net_note(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t part);
 
 /* When everything queued so far has left; GS_TICK_NEVER: not known yet, `call` is put into
@@ -126,6 +142,11 @@ typedef struct gs_sim_left {
 /* GS_SIM_CHANNEL and GS_SIM_LINK events. */
 gs_sim_left gs_sim_net_channel_event(gs_sim_net *net, uint32_t channel, uint64_t handle);
 void gs_sim_net_link_event(gs_sim_net *net, uint32_t link);
+/* GS_SIM_DESK and GS_SIM_SOCKET events. After one of a socket ask gs_sim_net_told until it says
+ * false: each time another part of it has left. */
+void gs_sim_net_desk_event(gs_sim_net *net, uint32_t entity);
+void gs_sim_net_socket_event(gs_sim_net *net, uint32_t socket, uint64_t handle);
+bool gs_sim_net_told(gs_sim_net *net, uint32_t socket, gs_sim_left *out);
 
 /* The oldest part delivered and not taken: for absorb and for point-to-point messages. */
 gs_sim_part *gs_sim_net_delivered(gs_sim_net *net, uint32_t channel, uint32_t *out_part);

@@ -48,4 +48,11 @@ static inline uint32_t gs_topology_entity(const gs_topology *topology, gs_peer p
 /* from and to: flat indices, different. */
 gs_route gs_topology_route(const gs_topology *topology, uint32_t from, uint32_t to);
 
+/* The class of link that a route uses. */
+static inline const gs_link *gs_topology_link_of(const gs_topology *topology, const gs_route *route)
+{
+    const gs_cluster *cluster = &topology->scenario->cluster;
+    return route->over_nic ? &cluster->nic : &cluster->intra;
+}
+
 #endif

@@ -38,14 +38,21 @@ typedef struct gs_node_group {
     double usd_per_hour;          /* per node; 0: not stated */
 } gs_node_group;
 
+/* What is first-in first-out on a link: every channel of its own, or all that one process sends to
+ * another, as over one connection. */
+typedef enum gs_link_sockets { GS_SOCKETS_CHANNEL, GS_SOCKETS_PROCESS } gs_link_sockets;
+
 /* cluster.links.NAME: `nic` joins nodes, one a node and direction; `intra` joins the ranks of a
  * node, one a rank and direction. */
 typedef struct gs_link {
-    int class_index;       /* into gs_link_class_names */
-    int64_t bandwidth_bps; /* nominal, per direction */
-    gs_time_ns latency_ns; /* one message, end to end */
-    double efficiency;     /* share of the nominal rate that payload gets */
-    const gs_curve *curve; /* measured; NULL: none */
+    int class_index;           /* into gs_link_class_names */
+    int64_t bandwidth_bps;     /* nominal, per direction */
+    gs_time_ns latency_ns;     /* one message, end to end */
+    double efficiency;         /* share of the nominal rate that payload gets */
+    int sockets;               /* gs_link_sockets */
+    int64_t window_bytes;      /* per process: a sender may be so far ahead of what came; 0: any */
+    gs_time_ns per_message_ns; /* per process: of the sender, before a message is in its socket */
+    const gs_curve *curve;     /* measured; NULL: none */
     char curve_file[256];
     gs_rate_trace trace; /* from noise.bandwidth */
     char trace_file[256];

@@ -16,6 +16,7 @@ typedef struct topology_config {
 
 static const char *const topology_kinds[] = {"switch", "nodes", NULL};
 static const char *const placement_orders[] = {"by_node", "round_robin", "random", NULL};
+static const char *const link_sockets[] = {"channel", "process", NULL};
 const char *const gs_link_class_names[] = {"nvlink", "pcie", "infiniband", "roce", "tcp", NULL};
 
 /* clang-format off */
@@ -48,6 +49,12 @@ static const gs_field node_fields[] = {
      "time of one empty message, end to end"},                                                     \
     {"efficiency", GS_FIELD_RATIO, GS_FIELD_AT(gs_link, efficiency), "1", 0.001, 1, NULL,          \
      "share of the nominal rate that payload gets"},                                               \
+    {"sockets", GS_FIELD_CHOICE, GS_FIELD_AT(gs_link, sockets), "channel", 0, 0, link_sockets,     \
+     "first-in first-out: each channel, or, as over TCP, all from one process to another"},        \
+    {"window", GS_FIELD_BYTES, GS_FIELD_AT(gs_link, window_bytes), "0B", 0, 1099511627776.0, NULL, \
+     "of a socket of a process: how far its sender may be ahead of what has come; 0B: any"},       \
+    {"per_message", GS_FIELD_DURATION, GS_FIELD_AT(gs_link, per_message_ns), "0s", 0, 1e9, NULL,   \
+     "of a socket of a process: what each message costs its sender, one after the other"},         \
     {"curve", GS_FIELD_TEXT, GS_FIELD_AT(gs_link, curve_file), "", 0, 0, NULL,                     \
      "nccl-tests output whose all-reduce times replace the model's; empty: none"}
 static const gs_field nic_fields[] = {LINK_FIELDS("tcp", "10Gbit/s", "30us")};

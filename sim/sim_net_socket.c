@@ -1,0 +1,275 @@
+#include "sim/sim_net_socket.h"
+
+#include "base/assert.h"
+
+bool gs_sim_sockets_init(gs_sim_net *net)
+{
+    net->desks = GS_TAKE(net->arena, gs_sim_desk, net->topology->entities);
+    for (uint32_t i = 0; net->desks != NULL && i < net->topology->entities; i++) {
+        net->desks[i] = (gs_sim_desk){
+            .first_socket = GS_NO_SOCKET,
+            .waiting_first = GS_NO_PART,
+            .handling_first = GS_NO_PART,
+        };
+    }
+    return net->desks != NULL;
+}
+
+uint32_t gs_sim_socket_open(gs_sim_net *net, uint32_t from, uint32_t to)
+{
+    gs_sim_desk *desk = &net->desks[from];
+    for (uint32_t at = desk->first_socket; at != GS_NO_SOCKET; at = net->sockets[at].next) {
+        if (net->sockets[at].to == to) {
+            return at;
+        }
+    }
+    if (net->socket_count == net->socket_capacity) {
+        gs_sim_socket *sockets = gs_sim_net_grown(net, net->sockets, net->socket_count,
+                                                  &net->socket_capacity, sizeof *sockets);
+        if (sockets == NULL) {
+            return GS_NO_SOCKET;
+        }
+        net->sockets = sockets;
+    }
+    uint32_t index = net->socket_count++;
+    gs_sim_socket *socket = &net->sockets[index];
+    *socket = (gs_sim_socket){
+        .to = to,
+        .next = desk->first_socket,
+        .route = gs_topology_route(net->topology, from, to),
+        .flow = {.index = GS_FAIRSHARE_NONE},
+        .sending = GS_NO_PART,
+        .untold = GS_NO_PART,
+        .last_arrival = -1,
+    };
+    socket->link = gs_topology_link_of(net->topology, &socket->route);
+    socket->chunk_bytes = (socket->link->window_bytes + GS_WINDOW_CHUNKS - 1) / GS_WINDOW_CHUNKS;
+    socket->credit = GS_WINDOW_CHUNKS * socket->chunk_bytes;
+    desk->first_socket = index;
+    return index;
+}
+
+static uint32_t index_of(const gs_sim_net *net, const gs_sim_socket *socket)
+{
+    return (uint32_t)(socket - net->sockets);
+}
+
+static gs_sim_socket *socket_of(const gs_sim_net *net, const gs_sim_part *part)
+{
+    return &net->sockets[net->channels[part->channel].socket];
+}
+
+/* ---------------------------------------------------------------- credit */
+
+static void take_grants(const gs_sim_net *net, gs_sim_socket *socket)
+{
+    while (socket->grant_count > 0 && socket->grants[socket->grant_first] <= net->loop->now) {
+        socket->grant_first = (socket->grant_first + 1) % GS_WINDOW_CHUNKS;
+        socket->grant_count--;
+        socket->credit += socket->chunk_bytes;
+    }
+}
+
+/* The first byte of a chunk goes out: credit for another chunk comes a round trip later. */
+static void begin_chunk(gs_sim_net *net, gs_sim_socket *socket)
+{
+    GS_ASSERT(socket->grant_count < GS_WINDOW_CHUNKS);
+    gs_tick latency = gs_ticks(socket->route.latency_ns);
+    gs_tick at = gs_tick_after(gs_tick_after(net->loop->now, latency), latency);
+    socket->next_chunk += socket->chunk_bytes;
+    socket->grants[(socket->grant_first + socket->grant_count++) % GS_WINDOW_CHUNKS] = at;
+    gs_sim_loop_at(net->loop, at, GS_SIM_SOCKET, index_of(net, socket));
+}
+
+/* Whether the last byte of a part has been put into the socket. */
+static bool has_left(const gs_sim_socket *socket, const gs_sim_part *part)
+{
+    return part->end <= (socket->chunk_bytes > 0 ? socket->credit : socket->sent);
+}
+
+/* ---------------------------------------------------------------- the wire */
+
+/* All of the first part is on the wire. */
+static void end_part(gs_sim_net *net, gs_sim_socket *socket)
+{
+    uint32_t index = socket->sending;
+    gs_sim_part *part = &net->parts[index];
+    gs_sim_channel *channel = &net->channels[part->channel];
+    gs_tick now = net->loop->now;
+    gs_tick at = part->is_note ? gs_tick_after(now, gs_ticks(socket->route.latency_ns))
+                               : gs_sim_net_arrival(net, channel, now);
+    /* Ties may be shuffled, and no stream overtakes another. */
+    at = at > socket->last_arrival ? at : gs_tick_after(socket->last_arrival, 1);
+    socket->last_arrival = at;
+    socket->sending = part->behind;
+    if (part->is_note) {
+        gs_sim_loop_at(net->loop, at, GS_SIM_NOTE, index);
+        return;
+    }
+    channel->last_arrival = at;
+    gs_sim_loop_at(net->loop, at, GS_SIM_PART, part->channel);
+    if (net->timeline != NULL) {
+        gs_sim_net_tell_timeline(net, channel, part->bytes, part->ready_at, now);
+    }
+}
+
+/* The byte up to which the first part may go now: its end, that of the chunk under way, or `sent`
+ * where there is no part or no credit. */
+static int64_t next_stop(gs_sim_net *net, gs_sim_socket *socket)
+{
+    if (socket->sending == GS_NO_PART) {
+        return socket->sent;
+    }
+    gs_sim_part *part = &net->parts[socket->sending];
+    int64_t stop = part->end;
+    if (socket->chunk_bytes > 0) {
+        take_grants(net, socket);
+        if (socket->sent == socket->credit) {
+            return socket->sent;
+        }
+        if (socket->sent == socket->next_chunk) {
+            begin_chunk(net, socket);
+        }
+        stop = stop < socket->next_chunk ? stop : socket->next_chunk;
+    }
+    if (socket->sent == part->end - part->bytes) {
+        part->ready_at = net->loop->now; /* when it began */
+    }
+    return stop;
+}
+
+/* What is first goes on as far as it may. */
+static void go_on(gs_sim_net *net, gs_sim_socket *socket)
+{
+    while (socket->sending != GS_NO_PART && net->parts[socket->sending].end == socket->sent) {
+        end_part(net, socket);
+    }
+    bool flows = socket->flow.index != GS_FAIRSHARE_NONE;
+    socket->until = next_stop(net, socket);
+    int64_t bytes = socket->until - socket->sent;
+    if (bytes == 0 && flows) {
+        gs_sim_net_flow_end(net, &socket->flow);
+    } else if (bytes > 0 && flows) {
+        gs_sim_net_flow_next(net, &socket->flow, bytes);
+    } else if (bytes > 0) {
+        gs_sim_net_flow_begin(net, &socket->flow, index_of(net, socket) | GS_SIM_OF_SOCKET,
+                              &socket->route, bytes);
+    }
+}
+
+void gs_sim_net_socket_event(gs_sim_net *net, uint32_t index, uint64_t handle)
+{
+    gs_sim_socket *socket = &net->sockets[index];
+    bool flows = socket->flow.index != GS_FAIRSHARE_NONE;
+    if (flows && socket->flow.handle == handle) {
+        socket->sent = socket->until;
+        socket->flow.handle = 0;
+        go_on(net, socket);
+    } else if (!flows) {
+        go_on(net, socket);
+    }
+    take_grants(net, socket);
+}
+
+bool gs_sim_net_told(gs_sim_net *net, uint32_t index, gs_sim_left *out)
+{
+    gs_sim_socket *socket = &net->sockets[index];
+    /* Nobody waits for a note. */
+    while (socket->untold != GS_NO_PART && net->parts[socket->untold].is_note &&
+           has_left(socket, &net->parts[socket->untold])) {
+        socket->untold = net->parts[socket->untold].behind;
+    }
+    if (socket->untold == GS_NO_PART || !has_left(socket, &net->parts[socket->untold])) {
+        return false;
+    }
+    const gs_sim_part *part = &net->parts[socket->untold];
+    gs_sim_channel *channel = &net->channels[part->channel];
+    socket->untold = part->behind;
+    *out = (gs_sim_left){.left = true,
+                         .from = channel->from,
+                         .sender_slot = part->sender_slot,
+                         .flush_call = GS_NO_CALL};
+    if (--channel->untold == 0) {
+        out->flush_call = channel->flush_call;
+        channel->flush_call = GS_NO_CALL;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- the desk */
+
+/* Everything else happens on a turn of its own, before the part can have come. */
+static void put_in(gs_sim_net *net, uint32_t index)
+{
+    gs_sim_part *part = &net->parts[index];
+    gs_sim_socket *socket = socket_of(net, part);
+    part->behind = GS_NO_PART;
+    socket->queued += part->bytes;
+    part->end = socket->queued;
+    if (socket->sending != GS_NO_PART || socket->untold != GS_NO_PART) {
+        net->parts[socket->last].behind = index;
+    }
+    socket->last = index;
+    socket->sending = socket->sending == GS_NO_PART ? index : socket->sending;
+    socket->untold = socket->untold == GS_NO_PART ? index : socket->untold;
+    take_grants(net, socket);
+    if (socket->flow.index == GS_FAIRSHARE_NONE || has_left(socket, part)) {
+        gs_sim_loop_at(net->loop, net->loop->now, GS_SIM_SOCKET, index_of(net, socket));
+    }
+}
+
+static void append(gs_sim_net *net, uint32_t *first, uint32_t *last, uint32_t index)
+{
+    net->parts[index].behind = GS_NO_PART;
+    if (*first == GS_NO_PART) {
+        *first = index;
+    } else {
+        net->parts[*last].behind = index;
+    }
+    *last = index;
+}
+
+/* The sender handles messages one after the other. */
+static void handle(gs_sim_net *net, uint32_t from, uint32_t index)
+{
+    gs_sim_desk *desk = &net->desks[from];
+    gs_sim_part *part = &net->parts[index];
+    gs_time_ns per_message_ns = socket_of(net, part)->link->per_message_ns;
+    if (per_message_ns == 0) {
+        put_in(net, index);
+        return;
+    }
+    gs_tick start = desk->free_at > net->loop->now ? desk->free_at : net->loop->now;
+    part->ready_at = desk->free_at = gs_tick_after(start, gs_ticks(per_message_ns));
+    append(net, &desk->handling_first, &desk->handling_last, index);
+    gs_sim_loop_at(net->loop, part->ready_at, GS_SIM_DESK, from);
+}
+
+void gs_sim_socket_send(gs_sim_net *net, uint32_t index)
+{
+    const gs_sim_part *part = &net->parts[index];
+    uint32_t from = net->channels[part->channel].from;
+    if (part->ready_at <= net->loop->now) {
+        handle(net, from, index);
+        return;
+    }
+    gs_sim_desk *desk = &net->desks[from];
+    append(net, &desk->waiting_first, &desk->waiting_last, index);
+    gs_sim_loop_at(net->loop, part->ready_at, GS_SIM_DESK, from);
+}
+
+void gs_sim_net_desk_event(gs_sim_net *net, uint32_t entity)
+{
+    gs_sim_desk *desk = &net->desks[entity];
+    gs_tick now = net->loop->now;
+    while (desk->handling_first != GS_NO_PART && net->parts[desk->handling_first].ready_at <= now) {
+        uint32_t index = desk->handling_first;
+        desk->handling_first = net->parts[index].behind;
+        put_in(net, index);
+    }
+    while (desk->waiting_first != GS_NO_PART && net->parts[desk->waiting_first].ready_at <= now) {
+        uint32_t index = desk->waiting_first;
+        desk->waiting_first = net->parts[index].behind;
+        handle(net, entity, index);
+    }
+}

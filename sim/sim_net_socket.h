@@ -1,0 +1,80 @@
+/* Sockets: all that one entity sends to another, first-in first-out over all streams, as over one
+ * TCP connection. Behind sim_net.c and nobody else.
+ *
+ * A message first lies at its sender's desk: there it waits until it is ready, and then each takes
+ * the link class's time per message, one after the other over all destinations. Then it is in its
+ * socket, and the first one there is a flow over the route: one flow a socket, so that max-min
+ * shares are what a card gives that serves destinations in turn. Notes have no bytes but wait for
+ * their turn; nothing overtakes on the way either.
+ *
+ * The window is a credit. A sender may have put into the socket what is at most a window ahead of
+ * what has come to the receiver, who takes it at once; the news needs the latency to come back.
+ * A message has left once credit covers its last byte, whether or not that is on the wire yet; and
+ * nothing is on the wire that has no credit, so that a rate stays below a window per round trip.
+ * Credit comes back in sixteenths of the window, each a round trip after its first byte went out.
+ * Without a window a message has left with its last byte on the wire. */
+#ifndef GS_SIM_SIM_NET_SOCKET_H
+#define GS_SIM_SIM_NET_SOCKET_H
+
+#include "sim/sim_net.h"
+
+enum { GS_WINDOW_CHUNKS = 16 };
+
+/* In gs_sim_net.owner_of_flow. */
+#define GS_SIM_OF_SOCKET (UINT32_C(1) << 31)
+
+typedef struct gs_sim_socket {
+    uint32_t to;
+    uint32_t next; /* of the same sender; GS_NO_SOCKET */
+    gs_route route;
+    const gs_link *link;
+    gs_sim_flow flow; /* of the first bytes up to `until`; its handle is of GS_SIM_SOCKET events */
+    uint32_t last;    /* newest part, if any */
+    uint32_t sending; /* first part that is not on the wire as a whole; GS_NO_PART */
+    uint32_t untold;  /* first part whose sender has not been told; GS_NO_PART */
+    int64_t queued, sent, until;      /* bytes since the start: put in, on the wire, and then */
+    int64_t chunk_bytes;              /* of the window; 0: there is none */
+    int64_t credit;                   /* bytes since the start that may have been put in */
+    int64_t next_chunk;               /* first byte that brings another chunk of credit */
+    gs_tick grants[GS_WINDOW_CHUNKS]; /* a ring: when credit for a chunk comes */
+    uint32_t grant_first, grant_count;
+    gs_tick last_arrival; /* -1: nothing has come */
+} gs_sim_socket;
+
+typedef struct gs_sim_desk {
+    uint32_t first_socket;                  /* of this sender; GS_NO_SOCKET */
+    uint32_t waiting_first, waiting_last;   /* parts that are not ready */
+    uint32_t handling_first, handling_last; /* parts that take their time, the first one now */
+    gs_tick free_at;                        /* when the last of them has */
+} gs_sim_desk;
+
+/* false: no memory. */
+bool gs_sim_sockets_init(gs_sim_net *net);
+
+/* The socket of a pair, opened if it is not; GS_NO_SOCKET: no memory. */
+uint32_t gs_sim_socket_open(gs_sim_net *net, uint32_t from, uint32_t to);
+
+/* Puts a part on the desk: its channel, is_note, bytes and ready_at say what it is. */
+void gs_sim_socket_send(gs_sim_net *net, uint32_t part);
+
+/* ---- what sim_net.c has for it */
+
+/* Twice the room from the arena; what was there is copied. NULL: no memory. */
+void *gs_sim_net_grown(gs_sim_net *net, const void *old, uint32_t count, uint32_t *capacity,
+                       size_t item_bytes);
+
+/* Starts, goes on with other bytes, and stops. `owner`: as in owner_of_flow. Without memory it does
+ * not start, and the run ends. */
+void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
+                           const gs_route *route, int64_t bytes);
+void gs_sim_net_flow_next(gs_sim_net *net, gs_sim_flow *flow, int64_t bytes);
+void gs_sim_net_flow_end(gs_sim_net *net, gs_sim_flow *flow);
+
+/* When a message of the channel comes that leaves at `left`: after the latency, with jitter. */
+gs_tick gs_sim_net_arrival(gs_sim_net *net, gs_sim_channel *channel, gs_tick left);
+
+/* Tells the timeline of it: channel->last_arrival is its arrival. */
+void gs_sim_net_tell_timeline(gs_sim_net *net, const gs_sim_channel *channel, int64_t bytes,
+                              gs_tick began, gs_tick left);
+
+#endif
