@@ -59,10 +59,13 @@ if(NOT GS_COVERAGE)
     COMPILE_OPTIONS -O3)
 endif()
 
-# gs_room(NAME DEPS targets... SYSTEM include-dirs...): static library gs_NAME of all NAME/**.c.
+# gs_room(NAME DEPS targets... SYSTEM include-dirs...): static library gs_NAME of all NAME/**.c but
+# those in folders named mpi, nccl or cuda, which cmake/mpi.cmake and cmake/cuda.cmake make modules of.
 function(gs_room name)
   cmake_parse_arguments(ARG "" "" "DEPS;SYSTEM" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${name}/*.c")
+  file(GLOB_RECURSE sources RELATIVE "${CMAKE_SOURCE_DIR}" CONFIGURE_DEPENDS
+    "${CMAKE_SOURCE_DIR}/${name}/*.c")
+  list(FILTER sources EXCLUDE REGEX "/(mpi|nccl|cuda)/")
   add_library(gs_${name} STATIC ${sources})
   target_link_libraries(gs_${name} PRIVATE gs_options PUBLIC ${ARG_DEPS})
   if(ARG_SYSTEM)

@@ -6,7 +6,7 @@
  * they were sent, and to several processes they go in turn, a piece of a body at a time. Nothing
  * here waits but open, wait and close. A carrier is used from one thread. What needs a library that
  * not every machine has (MPI, NCCL) is a module, loaded at run time by live/carrier_module.c; it
- * may call what base/status.h declares and nothing else of the program. */
+ * calls nothing of the program that loads it (what it needs of base/ is compiled into it). */
 #ifndef GS_LIVE_CARRIER_H
 #define GS_LIVE_CARRIER_H
 
@@ -22,14 +22,19 @@ enum { GS_CARRIER_VERSION = 1, GS_FRAME_HEAD_BYTES = 256, GS_CARRIER_HOST_BYTES 
 typedef struct gs_carrier_config {
     size_t chunk_bytes; /* bodies travel in pieces of at most so many; > 0 */
     gs_time_ns poll_ns; /* how long wait may sleep without a look at the network; > 0 */
-    gs_time_ns
-        deadline_ns;    /* open gives up after that, and close does without those who are gone */
-    uint32_t processes; /* as the launcher says */
-    uint32_t process;   /* this one's number among them */
+    /* Open gives up after that, and close does without those who are gone. */
+    gs_time_ns deadline_ns;
+    uint32_t processes;     /* as the launcher says */
+    uint32_t process;       /* this one's number among them */
     uint32_t local_process; /* and among those of its host */
-    const char *address; /* HOST:PORT of process 0, where the launcher says one; NULL: not said */
-    const struct gs_carrier *control; /* open, of the same processes, for one that needs another
-                                         (nccl); NULL: not needed */
+    /* HOST:PORT of process 0, where the launcher says one; NULL: not said. tcp: process 0 listens
+     * on the first free one of the eight ports from there. */
+    const char *address;
+    /* What all processes of this launch are told and no others, such as a job's number: keeps runs
+     * apart that use one address; NULL: not said. */
+    const char *job;
+    /* Open, of the same processes, for one that needs another (nccl); NULL: not needed. */
+    const struct gs_carrier *control;
     void *control_net;
 } gs_carrier_config;
 
@@ -46,7 +51,8 @@ typedef enum gs_carried_kind {
     GS_CARRIED_FRAME, /* has come whole from process `peer` */
     GS_CARRIED_LEFT,  /* the body of a frame sent with that cookie may be used again */
     GS_CARRIED_DONE,  /* the collective begun with that cookie has ended here */
-    GS_CARRIED_LOST   /* process `peer` is gone, or the network failed: text says how */
+    GS_CARRIED_LOST   /* process `peer` is gone, or the network failed (peer: this process): text
+                         says how. Said once for each; what was sent to it has LEFT */
 } gs_carried_kind;
 
 typedef struct gs_carried {
@@ -87,12 +93,17 @@ typedef struct gs_carrier {
     void (*abort)(void *carrier);
 } gs_carrier;
 
-/* What a module exports by the name "gs_carrier_module". */
+/* What a module exports by the name "gs_carrier_module"; all else of it is hidden. */
 typedef const gs_carrier *gs_carrier_module_fn(void);
 
+/* The carriers of live/carriers.def. */
+uint32_t gs_carrier_count(void);
+const char *gs_carrier_name(uint32_t index);
+
 /* The carrier of that name: mpi (the module built for the MPI that started this process), tcp,
- * nccl. Errors: GS_ENOTFOUND (no such name), GS_EUNSUPPORTED (no module of it was built, it cannot
- * be loaded, or no launcher whose MPI it is: what to install or how to start). */
+ * nccl. A module stays loaded. Errors: GS_ENOTFOUND (no such name), GS_EUNSUPPORTED (no module of
+ * it was built, it cannot be loaded, or no launcher whose MPI it is: what to install or how to
+ * start). */
 GS_MUST_USE gs_status gs_carrier_find(const char *name, const gs_carrier **out, gs_error *err);
 
 #endif
