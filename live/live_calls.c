@@ -31,19 +31,20 @@ static void issued(void *host, gs_peer self, const gs_op_signature *op)
 
 static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature *op, gs_slice data)
 {
-    (void)host;
+    gs_live_entity *entity = host;
     (void)self;
-    (void)slot;
-    (void)op;
-    (void)data;
-    return false;
+    gs_live_note(entity, (gs_live_entry){.act = GS_ACT_OP_START,
+                                         .which = op->communicator,
+                                         .amount = (int64_t)op->sequence});
+    return entity->shared->config.native && gs_live_native(entity, slot, op, data);
 }
 
 static void ended(void *host, gs_peer self, const gs_op_signature *op)
 {
-    (void)host;
     (void)self;
-    (void)op;
+    gs_live_note(host, (gs_live_entry){.act = GS_ACT_OP_END,
+                                       .which = op->communicator,
+                                       .amount = (int64_t)op->sequence});
 }
 
 static uint64_t next_on(gs_live_entity *entity, uint32_t plane, uint32_t to)
@@ -69,6 +70,15 @@ static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice d
     }
 }
 
+/* To another entity, over the network: bytes are counted as the job counts them. */
+static void send_counted(gs_live_entity *entity, gs_parcel *parcel, bool keep)
+{
+    parcel->sent_ns = entity->now;
+    entity->bytes_sent += parcel->bytes;
+    (void)atomic_fetch_add(&entity->shared->parcels_sent, 1);
+    gs_live_post(entity->shared, parcel, keep);
+}
+
 static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op_signature *op,
                       gs_slice part)
 {
@@ -83,10 +93,13 @@ static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op
                         .sequence = next_on(entity, plane, to),
                         .signature = *op};
     entity->unsent[op->communicator]++;
-    gs_payload view = gs_is_wire(part) ? gs_wire_view(entity->wire, op, part)
-                                       : gs_entity_memory_view(&entity->memory, part);
+    bool is_coded = gs_is_wire(part);
+    gs_payload view = is_coded ? gs_wire_view(entity->wire, op, part)
+                               : gs_entity_memory_view(&entity->memory, part);
     parcel.payload = &view;
-    gs_live_post(entity, &parcel, false);
+    parcel.bytes = is_coded ? gs_wire_part_bytes(entity->wire, op, part)
+                            : part.length * entity->shared->config.job->element_bytes;
+    send_counted(entity, &parcel, false);
 }
 
 static void refuse_floats(gs_live_entity *entity, const char *what)
@@ -137,7 +150,7 @@ static void remind(gs_live_entity *entity, gs_parcel_kind kind, uint32_t slot, g
                         .request = ++entity->requests,
                         .slot = slot,
                         .after_ns = after_ns};
-    gs_live_post(entity, &parcel, false);
+    gs_live_post(entity->shared, &parcel, false);
 }
 
 static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *channels,
@@ -170,12 +183,16 @@ static void post_message(gs_live_entity *entity, const gs_message *message, gs_s
     gs_payload view;
     if (!message->coded) {
         view = gs_entity_memory_view(&entity->memory, data);
+        parcel.bytes = data.length * entity->shared->config.job->element_bytes;
     } else if (!gs_wire_encode(entity->wire, data, message, &view)) {
         not_decoded(entity);
         return;
+    } else {
+        parcel.bytes = gs_wire_message_bytes(entity->wire, data, &view);
     }
     parcel.payload = &view;
-    gs_live_post(entity, &parcel, keep);
+    gs_live_note(entity, (gs_live_entry){.act = GS_ACT_SEND_START, .which = slot});
+    send_counted(entity, &parcel, keep);
 }
 
 static void send(void *host, const gs_message *message, gs_slice data, uint32_t slot)
@@ -201,14 +218,13 @@ static void note(void *host, const gs_message *message)
 {
     gs_live_entity *entity = host;
     uint32_t to = number_of(entity, message->to);
-    gs_live_post(entity,
-                 &(gs_parcel){.kind = GS_PARCEL_NOTE,
-                              .from = entity->number,
-                              .to = to,
-                              .plane = GS_PLANE_NOTES,
-                              .sequence = next_on(entity, GS_PLANE_NOTES, to),
-                              .message = *message},
-                 false);
+    gs_parcel parcel = {.kind = GS_PARCEL_NOTE,
+                        .from = entity->number,
+                        .to = to,
+                        .plane = GS_PLANE_NOTES,
+                        .sequence = next_on(entity, GS_PLANE_NOTES, to),
+                        .message = *message};
+    send_counted(entity, &parcel, false);
 }
 
 static void take(void *host, gs_peer self, gs_slice into, const gs_message *message)
@@ -242,8 +258,7 @@ static void wake(void *host, gs_peer self)
 {
     gs_live_entity *entity = host;
     (void)self;
-    gs_parcel parcel = {.kind = GS_PARCEL_WAKE, .from = entity->number, .to = entity->number};
-    gs_live_post(entity, &parcel, false);
+    gs_live_post_own(entity, GS_PARCEL_WAKE);
 }
 
 static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k)
@@ -259,13 +274,15 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
                   bool last)
 {
     gs_live_entity *entity = host;
-    (void)self;
-    (void)last;
     gs_entity_memory_apply(&entity->memory, param, grad, rate_scale);
     gs_error err;
     if (gs_entity_memory_check_applied(&entity->memory, &err) != GS_OK) {
         (void)gs_fail_in(&err, "step %lld", (long long)gs_driver_step(entity->driver));
         gs_live_fail(entity->shared, &err);
+    }
+    if (last && self.role == GS_WORKER) {
+        gs_live_compute_applied(entity);
+        gs_live_look_step_ended(entity);
     }
 }
 
@@ -274,40 +291,35 @@ static void open_forward(void *host, gs_peer self, uint32_t first_bucket)
 {
     (void)self;
     if (first_bucket == 0) {
-        gs_live_entity_gradient(host);
+        gs_live_compute_begin(host);
     }
 }
 
-/* The gradient was taken at once, and is not told any further. */
 static void cancel_gradient(void *host, gs_peer self)
 {
     gs_live_entity *entity = host;
-    entity->in_backward = false;
+    gs_live_compute_cancel(entity);
     gs_entity_memory_cancel(&entity->memory);
     wake(host, self);
 }
 
 static void end_step(void *host, gs_peer self)
 {
-    (void)host;
     (void)self;
+    gs_live_look_step_ended(host);
 }
 
 static void drop(void *host, gs_peer self, gs_slice gradient)
 {
-    (void)host;
+    gs_live_entity *entity = host;
     (void)self;
-    (void)gradient;
+    entity->dropped_elements += gradient.length;
 }
 
 static void drained(void *host, gs_peer self)
 {
-    gs_live_entity *entity = host;
-    gs_live_shared *shared = entity->shared;
     (void)self;
-    if (atomic_fetch_add(&shared->drained, 1) + 1 == shared->entity_count) {
-        shared->transport->stop(shared->net);
-    }
+    gs_live_entity_drained(host);
 }
 
 static void failed(void *host, gs_peer self, const gs_error *err)

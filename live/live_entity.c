@@ -2,6 +2,8 @@
 
 #include "base/assert.h"
 
+#include <stdlib.h>
+
 void gs_live_fail(gs_live_shared *shared, const gs_error *err)
 {
     (void)pthread_mutex_lock(&shared->lock);
@@ -13,24 +15,31 @@ void gs_live_fail(gs_live_shared *shared, const gs_error *err)
     shared->transport->stop(shared->net);
 }
 
-static void fail_no_memory(gs_live_shared *shared, const char *what)
+void gs_live_fail_memory(gs_live_shared *shared, const char *what)
 {
     gs_error err;
     (void)gs_fail(&err, GS_ENOMEM, "no memory for %s", what);
     gs_live_fail(shared, &err);
 }
 
-void gs_live_post(gs_live_entity *entity, const gs_parcel *parcel, bool keep)
+void gs_live_post(gs_live_shared *shared, const gs_parcel *parcel, bool keep)
 {
-    gs_live_shared *shared = entity->shared;
     if (!shared->transport->send(shared->net, parcel, keep)) {
-        fail_no_memory(shared, "a parcel");
+        gs_live_fail_memory(shared, "a parcel");
     }
 }
 
-static void post_to(gs_live_entity *entity, gs_parcel_kind kind, uint32_t to)
+void gs_live_post_own(gs_live_entity *entity, gs_parcel_kind kind)
 {
-    gs_live_post(entity, &(gs_parcel){.kind = kind, .from = entity->number, .to = to}, false);
+    gs_parcel parcel = {.kind = kind, .from = entity->number, .to = entity->number};
+    gs_live_post(entity->shared, &parcel, false);
+}
+
+gs_peer gs_live_peer(const gs_live_shared *shared, uint32_t number)
+{
+    uint32_t ranks = shared->config.job->ranks;
+    return number < ranks ? (gs_peer){GS_WORKER, (uint16_t)number}
+                          : (gs_peer){GS_SERVER, (uint16_t)(number - ranks)};
 }
 
 /* ---------------------------------------------------------------- creation */
@@ -73,6 +82,9 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
                                         &entity->arena, &entity->workspace, err));
     }
     GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &entity->arena, err));
+    if (self.role == GS_WORKER) {
+        GS_TRY(gs_live_computer_open(entity, err));
+    }
     if (memory.coding->codec != NULL) {
         entity->wire = gs_wire_create(memory.coding, &entity->memory, &entity->arena);
         if (entity->wire == NULL) {
@@ -100,30 +112,47 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
 
 void gs_live_entity_fini(gs_live_entity *entity)
 {
+    if (entity->shared == NULL) {
+        return; /* another process has it */
+    }
+    if (entity->computer != NULL) {
+        gs_live_computer_close(entity->computer);
+    }
+    free(entity->looks);
+    free(entity->marks);
     gs_arena_fini(&entity->arena);
 }
 
-/* ---------------------------------------------------------------- inputs */
+/* ---------------------------------------------------------------- times */
 
-static gs_peer peer_of(const gs_live_entity *entity, uint32_t number)
+gs_time_ns gs_live_stamp(gs_live_shared *shared)
 {
-    uint32_t ranks = entity->shared->config.job->ranks;
-    return number < ranks ? (gs_peer){GS_WORKER, (uint16_t)number}
-                          : (gs_peer){GS_SERVER, (uint16_t)(number - ranks)};
+    gs_time_ns apart = 1; /* a power of two that keeps the times of processes apart */
+    while (apart < (gs_time_ns)shared->process_count) {
+        apart *= 2;
+    }
+    gs_time_ns now = gs_live_clock() - shared->start_ns;
+    gs_time_ns at = now > shared->stamped_ns ? now : shared->stamped_ns + 1;
+    at = (at + apart - 1) / apart * apart + (gs_time_ns)shared->process;
+    shared->stamped_ns = at;
+    return at;
 }
 
 /* Writes an input down and gives its time: one order for the whole run, taken before anybody acts
  * on it. */
-static gs_time_ns stamp(gs_live_entity *entity, gs_input_record record)
+static gs_time_ns stamp(gs_live_entity *entity, gs_input_record record, gs_time_ns not_before_ns)
 {
     gs_live_shared *shared = entity->shared;
     record.entity = entity->self;
     (void)pthread_mutex_lock(&shared->lock);
-    record.at_ns = gs_live_clock() - shared->start_ns;
+    if (not_before_ns > shared->stamped_ns) {
+        shared->stamped_ns = not_before_ns;
+    }
+    record.at_ns = gs_live_stamp(shared);
     bool ok = !shared->config.record || gs_recording_add(&shared->recording, &record) == GS_OK;
     (void)pthread_mutex_unlock(&shared->lock);
     if (!ok) {
-        fail_no_memory(shared, "a record");
+        gs_live_fail_memory(shared, "a record");
     }
     entity->now = record.at_ns;
     return record.at_ns;
@@ -131,7 +160,7 @@ static gs_time_ns stamp(gs_live_entity *entity, gs_input_record record)
 
 static gs_time_ns stamp_plain(gs_live_entity *entity, gs_input_kind kind, uint64_t sequence)
 {
-    return stamp(entity, (gs_input_record){.kind = (uint8_t)kind, .sequence = sequence});
+    return stamp(entity, (gs_input_record){.kind = (uint8_t)kind, .sequence = sequence}, 0);
 }
 
 static gs_time_ns stamp_arrival(gs_live_entity *entity, gs_input_kind kind, const gs_parcel *parcel)
@@ -139,105 +168,105 @@ static gs_time_ns stamp_arrival(gs_live_entity *entity, gs_input_kind kind, cons
     return stamp(entity,
                  (gs_input_record){.kind = (uint8_t)kind,
                                    .sequence = parcel->sequence,
-                                   .source = peer_of(entity, parcel->from),
-                                   .communicator = (uint16_t)parcel->signature.communicator});
+                                   .source = gs_live_peer(entity->shared, parcel->from),
+                                   .communicator = (uint16_t)parcel->signature.communicator},
+                 parcel->sent_ns);
+}
+
+/* An all-reduce of the network's own: in no recording, since nothing could add the numbers up in
+ * the order that only the network knows. */
+static gs_time_ns stamp_native(gs_live_entity *entity)
+{
+    (void)pthread_mutex_lock(&entity->shared->lock);
+    entity->now = gs_live_stamp(entity->shared);
+    (void)pthread_mutex_unlock(&entity->shared->lock);
+    return entity->now;
+}
+
+void gs_live_note(gs_live_entity *entity, gs_live_entry entry)
+{
+    gs_live_shared *shared = entity->shared;
+    if (shared->config.scenario == NULL || entity->self.role != GS_WORKER) {
+        return;
+    }
+    entry.rank = entity->self.index;
+    (void)pthread_mutex_lock(&shared->lock);
+    entry.at_ns = gs_live_stamp(shared);
+    bool ok = gs_live_log_add(&shared->log, &entry);
+    (void)pthread_mutex_unlock(&shared->lock);
+    if (!ok) {
+        gs_live_fail_memory(shared, "what the ranks did");
+    }
+}
+
+/* ---------------------------------------------------------------- steps */
+
+void gs_live_entity_drained(gs_live_entity *entity)
+{
+    gs_live_look_by_mean(entity, true);
+    gs_live_note(entity, (gs_live_entry){.act = GS_ACT_DRAINED, .amount = entity->bytes_sent});
+    gs_live_count_more(entity->shared, GS_COUNT_DRAINED, 1);
 }
 
 static void quiesce(gs_live_entity *entity, int64_t cut_step)
 {
+    if (entity->quiesced) {
+        return;
+    }
     entity->quiesced = true;
     gs_time_ns at = stamp_plain(entity, GS_INPUT_QUIESCE, 0);
     gs_driver_quiesce(entity->driver, at, cut_step);
 }
 
-/* The budget in steps is the cut that all workers share: who would begin the step after it is told
- * to stop instead. Servers follow when no worker can ask them for more than it owes. */
-static void cut_here(gs_live_entity *entity)
+/* The step that all stop before, which the budget says. */
+static int64_t cut_step(const gs_live_entity *entity)
 {
-    gs_live_shared *shared = entity->shared;
-    quiesce(entity, shared->config.budget_steps);
-    if (atomic_fetch_add(&shared->workers_told, 1) + 1 == shared->config.job->ranks) {
-        for (uint32_t i = shared->config.job->ranks; i < shared->entity_count; i++) {
-            post_to(entity, GS_PARCEL_QUIESCE, i);
-        }
-    }
-}
-
-/* What comes next of the gradient under way, on a turn of its own: a step may be cancelled. */
-static void tell_next(gs_live_entity *entity)
-{
-    gs_parcel next = {.kind = GS_PARCEL_COMPUTE,
-                      .from = entity->number,
-                      .to = entity->number,
-                      .sequence = (uint64_t)entity->steps_begun};
-    gs_live_post(entity, &next, false);
-}
-
-void gs_live_entity_gradient(gs_live_entity *entity)
-{
-    gs_error err;
-    gs_entity_memory_begin(&entity->memory, &entity->plan);
-    if (gs_entity_memory_gradient(&entity->memory, entity->workspace, &entity->plan, &entity->loss,
-                                  &err) != GS_OK) {
-        (void)gs_fail_in(&err, "step %lld", (long long)entity->steps_begun - 1);
-        gs_live_fail(entity->shared, &err);
-        return;
-    }
-    tell_next(entity);
+    return entity->shared->layout.cut == GS_CUT_OWN ? -1 : entity->shared->config.budget_steps;
 }
 
 static void begin_step(gs_live_entity *entity)
 {
     gs_live_shared *shared = entity->shared;
-    if (entity->quiesced) {
+    if (entity->quiesced || entity->in_backward) {
         return;
     }
-    if (shared->layout.cut == GS_CUT_COMMON && entity->steps_begun == shared->config.budget_steps) {
-        cut_here(entity);
+    if (shared->layout.cut == GS_CUT_COMMON && entity->passes_begun >= shared->budget_passes) {
+        quiesce(entity, entity->steps_begun);
+        gs_live_count_more(shared, GS_COUNT_TOLD, 1);
         return;
     }
+    gs_live_look_by_mean(entity, false);
     gs_time_ns at = stamp_plain(entity, GS_INPUT_STEP, 0);
     gs_driver_step_begin(entity->driver, at, &entity->plan);
     if (!entity->plan.go) {
         return;
     }
+    gs_live_note(entity, (gs_live_entry){.act = GS_ACT_STEP, .amount = entity->bytes_sent});
     entity->steps_begun++;
+    entity->passes_begun += entity->plan.micro_steps;
+    /* DDP rebuilds its buckets once, after the first step, in the order in which gradients came. */
+    if (entity->steps_begun == 1 && shared->buckets_rebuilt != NULL) {
+        gs_driver_set_buckets(entity->driver, shared->buckets_rebuilt);
+    }
     entity->in_backward = true;
-    entity->units_left = shared->config.job->unit_count;
     if (entity->plan.closed_buckets == 0) {
-        gs_live_entity_gradient(entity); /* else once the strategy has opened all */
+        gs_live_compute_begin(entity); /* else once the strategy has opened all */
     }
 }
 
-/* The total of gradients reached the budget: everybody stops where it is. */
-static void count_gradient(gs_live_entity *entity)
+void gs_live_entity_unit(gs_live_entity *entity, uint32_t unit)
 {
-    gs_live_shared *shared = entity->shared;
-    int64_t total = shared->config.budget_steps * shared->config.job->ranks;
-    if (atomic_fetch_add(&shared->gradients, 1) + 1 == total && shared->layout.cut == GS_CUT_OWN) {
-        for (uint32_t i = 0; i < shared->entity_count; i++) {
-            post_to(entity, GS_PARCEL_QUIESCE, i);
-        }
-    }
+    gs_driver_unit_ready(entity->driver, stamp_plain(entity, GS_INPUT_UNIT, unit), unit);
 }
 
-/* Units become ready from last to first, each on a turn of its own. */
-static void compute(gs_live_entity *entity, uint64_t step)
+void gs_live_entity_backward(gs_live_entity *entity, double loss)
 {
-    if (!entity->in_backward || step != (uint64_t)entity->steps_begun) {
-        return; /* its gradient was cancelled */
-    }
-    if (entity->units_left > 0) {
-        uint32_t unit = --entity->units_left;
-        gs_driver_unit_ready(entity->driver, stamp_plain(entity, GS_INPUT_UNIT, unit), unit);
-        tell_next(entity);
-        return;
-    }
     entity->in_backward = false;
     gs_time_ns at = stamp_plain(entity, GS_INPUT_BACKWARD, 0);
-    gs_driver_backward_done(entity->driver, at, entity->loss);
-    count_gradient(entity);
-    post_to(entity, GS_PARCEL_WAKE, entity->number);
+    gs_driver_backward_done(entity->driver, at, loss);
+    (void)atomic_fetch_add(&entity->shared->gradients, 1);
+    gs_live_count_more(entity->shared, GS_COUNT_PASSES, entity->plan.micro_steps);
+    gs_live_post_own(entity, GS_PARCEL_WAKE);
 }
 
 /* ---------------------------------------------------------------- arrivals */
@@ -261,6 +290,7 @@ static void keep_part(gs_live_entity *entity, gs_parcel *part)
 static void left(gs_live_entity *entity, const gs_parcel *parcel)
 {
     if (parcel->plane == GS_PLANE_MESSAGES) {
+        gs_live_note(entity, (gs_live_entry){.act = GS_ACT_SEND_END, .which = parcel->slot});
         gs_time_ns at = stamp_plain(entity, GS_INPUT_SENT, parcel->request);
         gs_driver_sent(entity->driver, at, parcel->slot);
         return;
@@ -278,7 +308,7 @@ static void left(gs_live_entity *entity, const gs_parcel *parcel)
 static void release(gs_live_entity *entity, gs_parcel *used)
 {
     if (!entity->shared->transport->release(entity->shared->net, used)) {
-        fail_no_memory(entity->shared, "a parcel");
+        gs_live_fail_memory(entity->shared, "a parcel");
     }
 }
 
@@ -305,20 +335,22 @@ static void heard(gs_live_entity *entity, gs_parcel *parcel)
         begin_step(entity);
         break;
     case GS_PARCEL_COMPUTE:
-        compute(entity, copy.sequence);
+        gs_live_compute_turn(entity, &copy);
+        break;
+    case GS_PARCEL_NATIVE:
+        gs_driver_native_done(driver, stamp_native(entity), copy.slot);
         break;
     case GS_PARCEL_QUIESCE:
-        quiesce(entity, entity->shared->layout.cut == GS_CUT_OWN
-                            ? -1
-                            : entity->shared->config.budget_steps);
+        quiesce(entity, cut_step(entity));
         break;
     case GS_PARCEL_PART:
     case GS_PARCEL_MESSAGE:
+    case GS_PARCEL_WORD:
         break;
     }
 }
 
-static void handle(gs_live_entity *entity, gs_parcel *parcel)
+void gs_live_entity_handle(gs_live_entity *entity, gs_parcel *parcel)
 {
     if (parcel->kind == GS_PARCEL_PART) {
         keep_part(entity, parcel);
@@ -332,71 +364,29 @@ static void handle(gs_live_entity *entity, gs_parcel *parcel)
     }
 }
 
-/* Everybody waits, and nothing has moved for the whole deadline. */
-static bool is_deadlock(gs_live_shared *shared)
+void gs_live_entity_start(gs_live_entity *entity)
 {
-    gs_time_ns still_ns = gs_live_clock() - (gs_time_ns)atomic_load(&shared->progress_ns);
-    return atomic_load(&shared->waiting) == shared->entity_count &&
-           still_ns >= shared->config.deadline_ns;
-}
-
-static void fail_deadlock(gs_live_shared *shared)
-{
-    gs_error err;
-    (void)gs_fail(&err, GS_EDEADLOCK, "nothing has moved for %.3g s",
-                  (double)shared->config.deadline_ns / 1e9);
-    gs_live_fail(shared, &err);
-}
-
-void *gs_live_entity_loop(void *argument)
-{
-    gs_live_entity *entity = argument;
-    gs_live_shared *shared = entity->shared;
     gs_driver_start(entity->driver, stamp_plain(entity, GS_INPUT_START, 0));
     if (entity->self.role == GS_WORKER) {
-        post_to(entity, GS_PARCEL_WAKE, entity->number);
-    }
-    for (;;) {
-        gs_parcel *parcel = NULL;
-        gs_time_ns until_ns = gs_live_clock() + shared->config.deadline_ns;
-        (void)atomic_fetch_add(&shared->waiting, 1);
-        gs_take taken = shared->transport->take(shared->net, entity->number, until_ns, &parcel);
-        if (taken == GS_TAKE_PARCEL) {
-            atomic_store(&shared->progress_ns, gs_live_clock());
-        }
-        bool deadlock = taken == GS_TAKE_TIMEOUT && is_deadlock(shared);
-        (void)atomic_fetch_sub(&shared->waiting, 1);
-        if (deadlock) {
-            fail_deadlock(shared);
-        }
-        if (taken == GS_TAKE_STOPPED || deadlock) {
-            return NULL;
-        }
-        if (taken == GS_TAKE_PARCEL) {
-            handle(entity, parcel);
-        }
+        gs_live_post_own(entity, GS_PARCEL_WAKE);
     }
 }
 
-void gs_live_entity_left_over(gs_live_entity *entity)
+void gs_live_entity_left_over(gs_live_entity *entity, const gs_parcel *parcel)
 {
     gs_live_shared *shared = entity->shared;
-    gs_parcel *parcel;
-    while (shared->status == GS_OK &&
-           shared->transport->left_over(shared->net, entity->number, &parcel)) {
-        gs_peer from = peer_of(entity, parcel->from);
-        gs_error err;
-        if (parcel->kind == GS_PARCEL_MESSAGE || parcel->kind == GS_PARCEL_NOTE) {
-            gs_driver_message(entity->driver, entity->now, &parcel->message);
-        } else if (parcel->kind == GS_PARCEL_PART) {
-            (void)gs_fail(
-                &err, GS_EMISMATCH,
-                "worker %d has drained and worker %d sent it a part of %s %llu "
-                "(label %llu, communicator %u): ranks must issue the same requests",
-                entity->self.index, from.index, gs_collective_kind_name(parcel->signature.kind),
-                (unsigned long long)parcel->signature.sequence,
-                (unsigned long long)parcel->signature.label, parcel->signature.communicator);
-            gs_live_fail(shared, &err);
-        }
+    gs_peer from = gs_live_peer(shared, parcel->from);
+    gs_error err;
+    if (parcel->kind == GS_PARCEL_MESSAGE || parcel->kind == GS_PARCEL_NOTE) {
+        gs_driver_message(entity->driver, entity->now, &parcel->message);
+    } else if (parcel->kind == GS_PARCEL_PART) {
+        (void)gs_fail(&err, GS_EMISMATCH,
+                      "worker %d has drained and worker %d sent it a part of %s %llu "
+                      "(label %llu, communicator %u): ranks must issue the same requests",
+                      entity->self.index, from.index,
+                      gs_collective_kind_name(parcel->signature.kind),
+                      (unsigned long long)parcel->signature.sequence,
+                      (unsigned long long)parcel->signature.label, parcel->signature.communicator);
+        gs_live_fail(shared, &err);
     }
 }

@@ -1,10 +1,11 @@
 /* The transport: how parcels come from one entity to another in a live run, and what makes an
  * entity's loop turn.
  *
- * A transport is a table. Each entity's loop takes its parcels from it one at a time; whatever an
- * entity asks of itself for a later turn goes the same way. Channels are first in first out: all
- * that one entity sends another on one plane (parts of one communicator, messages, notes).
- * Functions may be called from any thread; take and release only from the entity's own. */
+ * A transport is a table. Entities stand at places: a place is a thread that takes the parcels of
+ * its entities one at a time; whatever an entity asks of itself for a later turn goes the same way.
+ * Channels are first in first out: all that one entity sends another on one plane (parts of one
+ * communicator, messages, notes). send and stop may be called from any thread, and those that lend
+ * a payload only from the sender's; take and release only from the place's own. */
 #ifndef GS_LIVE_NET_H
 #define GS_LIVE_NET_H
 
@@ -24,7 +25,10 @@ typedef enum gs_parcel_kind {
     GS_PARCEL_LATER,
     GS_PARCEL_WAKE,
     GS_PARCEL_COMPUTE,
-    GS_PARCEL_QUIESCE
+    GS_PARCEL_QUIESCE,
+    GS_PARCEL_NATIVE, /* a collective that the network ran has ended */
+    GS_PARCEL_WORD /* of a process of the run to this one (live/crew.h), for no entity: its payload
+                    */
 } gs_parcel_kind;
 
 enum { GS_PLANE_MESSAGES, GS_PLANE_NOTES, GS_PLANE_PARTS }; /* + communicator */
@@ -33,15 +37,28 @@ typedef struct gs_parcel {
     gs_parcel_kind kind;
     uint32_t from, to; /* entities by number: workers, then servers */
     uint32_t plane;
-    uint64_t sequence;         /* number on its channel, from 0 */
-    uint64_t request;          /* LEFT, FLUSHED, LATER: the host's number of what ended */
-    uint32_t slot;             /* the driver's */
-    gs_time_ns after_ns;       /* LATER: not before so much time has passed */
-    gs_message message;        /* MESSAGE, NOTE */
+    uint64_t sequence;   /* number on its channel, from 0 */
+    uint64_t request;    /* LEFT, FLUSHED, LATER: the host's number of what ended */
+    uint32_t slot;       /* the driver's */
+    gs_time_ns after_ns; /* of what an entity tells itself: not before so much has passed */
+    gs_time_ns sent_ns;  /* the sender's time of the run: no later than any of its next acts */
+    int64_t bytes;       /* PART, MESSAGE: on the wire, as the job counts them */
+    gs_message message;  /* MESSAGE, NOTE */
     gs_op_signature signature; /* PART */
     const gs_payload *payload; /* PART, MESSAGE; without floats in timing-only runs */
     struct gs_parcel *next;    /* for whoever holds it */
 } gs_parcel;
+
+/* What comes on a channel from another entity. */
+static inline bool gs_parcel_is_on_channel(gs_parcel_kind kind)
+{
+    return kind == GS_PARCEL_PART || kind == GS_PARCEL_MESSAGE || kind == GS_PARCEL_NOTE;
+}
+
+static inline bool gs_parcel_has_data(gs_parcel_kind kind)
+{
+    return kind == GS_PARCEL_PART || kind == GS_PARCEL_MESSAGE;
+}
 
 /* How the in-process transport delays; each exposes orders that the others do not. */
 /* clang-format off */
@@ -62,34 +79,56 @@ typedef enum gs_delay {
 
 const char *gs_delay_text(gs_delay delay);
 
+typedef struct gs_crew gs_crew;
+
 typedef struct gs_transport_config {
     uint32_t entities;
-    uint32_t planes; /* GS_PLANE_PARTS + communicators */
+    uint32_t planes;       /* GS_PLANE_PARTS + communicators */
+    gs_number number;      /* of which payloads are; what has 16 bits travels in 16 */
+    gs_crew *crew;         /* the processes of the run; NULL: this one alone */
+    gs_time_ns latency_ns; /* carried: what comes waits so long more on purpose, */
+    gs_time_ns jitter_ns;  /* and up to so long more, each parcel at random */
     gs_delay delay;
     gs_time_ns delay_ns;
     bool rendezvous; /* data stays with its sender until the receiver takes it */
     uint64_t seed;
 } gs_transport_config;
 
-typedef enum gs_take { GS_TAKE_PARCEL, GS_TAKE_TIMEOUT, GS_TAKE_STOPPED } gs_take;
+typedef enum gs_take {
+    GS_TAKE_PARCEL,
+    GS_TAKE_NOTHING, /* came, and nothing is known to come */
+    GS_TAKE_LATER,   /* nothing came, and something is due later */
+    GS_TAKE_STOPPED,
+    GS_TAKE_BROKEN /* no memory, or the crew is broken, which then says how */
+} gs_take;
+
+/* No place of this process. */
+#define GS_NOT_HERE UINT32_MAX
 
 typedef struct gs_transport {
     const char *name;
     const char *summary;
+    bool needs_crew;
     /* Errors: GS_ENOMEM, GS_EINVAL. Owner of *out: caller, close. */
     gs_status (*open)(const gs_transport_config *config, void **out, gs_error *err);
     void (*close)(void *net);
+    /* Places in this process, at least one; and that of an entity, or GS_NOT_HERE. */
+    uint32_t (*places)(void *net);
+    uint32_t (*place_of)(void *net, uint32_t entity);
     /* Copies the parcel; its payload is lent until LEFT comes to the sender, or copied at once if
      * `keep`. A PART or MESSAGE causes LEFT, on a later turn. false: no memory. */
     bool (*send)(void *net, const gs_parcel *parcel, bool keep);
-    /* The next parcel of an entity. Waits for it until until_ns (of gs_live_clock). */
-    gs_take (*take)(void *net, uint32_t entity, gs_time_ns until_ns, gs_parcel **out);
+    /* The next parcel of a place. Waits for it until until_ns (of gs_live_clock). */
+    gs_take (*take)(void *net, uint32_t place, gs_time_ns until_ns, gs_parcel **out);
     /* Its payload has been used. false: no memory. */
     bool (*release)(void *net, gs_parcel *parcel);
     /* Wakes everybody: take says STOPPED from now on. */
     void (*stop)(void *net);
+    /* After stop, by place 0: until all that was sent has left, so that what was lent is free.
+     * NULL: nothing is lent. */
+    void (*drain)(void *net, gs_time_ns until_ns);
     /* After stop, when no thread takes any more: what was sent and never taken; false: nothing. */
-    bool (*left_over)(void *net, uint32_t entity, gs_parcel **out);
+    bool (*left_over)(void *net, uint32_t place, gs_parcel **out);
 } gs_transport;
 
 uint32_t gs_transport_count(void);

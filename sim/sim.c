@@ -31,28 +31,13 @@ static gs_status no_memory(const gs_sim *sim, gs_error *err)
     return gs_fail(err, GS_ENOMEM, "no memory for a run of %u ranks", sim->scenario->ranks);
 }
 
-/* The order in which rank 0's gradients come: DDP takes rank 0's for all. */
 static gs_status make_buckets(gs_sim *sim, gs_error *err)
 {
-    const gs_profile_step *program = &sim->scenario->workload.profile->ranks[0].steps[0];
-    gs_arena scratch;
-    gs_arena_init(&scratch);
-    uint32_t *order = GS_TAKE(&scratch, uint32_t, sim->job.unit_count);
-    uint32_t ready = 0;
-    for (uint32_t i = 0; order != NULL && i < program->segment_count; i++) {
-        if (program->segments[i].kind == GS_SEGMENT_GRADIENT && ready < sim->job.unit_count) {
-            order[ready++] = program->segments[i].index;
-        }
-    }
-    GS_ASSERT(order == NULL || ready == sim->job.unit_count);
-    if (order != NULL) {
-        sim->buckets = gs_bucket_plan_make(&sim->job, &sim->layout.buckets, NULL, &sim->arena);
-        sim->buckets_rebuilt =
-            sim->layout.gated
-                ? sim->buckets
-                : gs_bucket_plan_make(&sim->job, &sim->layout.buckets, order, &sim->arena);
-    }
-    gs_arena_fini(&scratch);
+    const gs_bucket_rule *rule = &sim->layout.buckets;
+    sim->buckets = gs_bucket_plan_make(&sim->job, rule, NULL, &sim->arena);
+    sim->buckets_rebuilt =
+        sim->layout.gated ? sim->buckets
+                          : gs_scenario_ready_buckets(sim->scenario, &sim->job, rule, &sim->arena);
     return sim->buckets != NULL && sim->buckets_rebuilt != NULL ? GS_OK : no_memory(sim, err);
 }
 
@@ -120,12 +105,6 @@ static int64_t interval(const gs_scenario *scenario, int64_t asked_steps, int64_
     int64_t least = (scenario->workload.budget_steps + most - 1) / most;
     least = least > 0 ? least : 1;
     return asked_steps > least ? asked_steps : least;
-}
-
-int64_t gs_sim_evaluation_steps(const gs_scenario *scenario)
-{
-    return scenario->evaluate_every > 0 ? scenario->evaluate_every
-                                        : interval(scenario, 0, EVALUATIONS);
 }
 
 static gs_status make_watch(gs_sim *sim, gs_error *err)
@@ -307,7 +286,7 @@ static void start(gs_sim *sim)
     sim->budget_passes = workload->budget_steps * sim->job.accumulation;
     sim->evaluate_every = sim->config.evaluate_every;
     if (sim->evaluate_every <= 0) {
-        sim->evaluate_every = gs_sim_evaluation_steps(sim->scenario);
+        sim->evaluate_every = gs_scenario_evaluation_steps(sim->scenario);
     }
     for (uint32_t i = 0; i < sim->entity_count && !sim->ended; i++) {
         gs_driver_start(sim->entities[i].driver, 0);

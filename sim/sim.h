@@ -19,7 +19,7 @@ typedef struct gs_sim_config {
     uint64_t seed;
     gs_record *record;      /* rows go here; NULL: none. Owner: caller */
     gs_timeline *timeline;  /* empty; filled with its window of steps; NULL: none. Owner: caller */
-    int64_t evaluate_every; /* steps between evaluations of the model; 0: gs_sim_evaluation_steps */
+    int64_t evaluate_every; /* steps between evaluations of the model; 0: gs_scenario_evaluation_steps */
     int64_t look_every;     /* steps between looks at the gradients, of which at most 1000 are made;
                                0: none */
     uint32_t threads;       /* that compute gradients, this one included; 0: 1. Changes no result */
@@ -44,10 +44,6 @@ typedef struct gs_sim_result {
     int64_t below_curve_bytes; /* the least size below them; 0: none */
     int64_t above_curve_bytes; /* the largest size above them; 0: none */
 } gs_sim_result;
-
-/* Steps of a strategy between two evaluations of the model: evaluate.every, or 20 evaluations in
- * the scenario's budget. Times to a target are known to so many steps. */
-int64_t gs_sim_evaluation_steps(const gs_scenario *scenario);
 
 /* NULL on error: GS_ENOMEM, GS_EINVAL (layout refused), GS_EUNSUPPORTED. Owner: caller. */
 gs_sim *gs_sim_create(const gs_sim_config *config, gs_error *err);

@@ -19,7 +19,7 @@ static void compute(gs_team_job *job, uint32_t member)
     work_off(gradient);
     gradient->status =
         gs_entity_memory_gradient(&sim->entities[gradient->worker].memory, sim->workspaces[member],
-                                  &gradient->plan, &gradient->loss, &gradient->error);
+                                  &gradient->plan, NULL, &gradient->loss, &gradient->error);
 }
 
 gs_sim_gradient gs_sim_gradient_of(gs_sim *sim, uint32_t worker)

@@ -98,7 +98,7 @@ static void put_budget(const gs_scenario *scenario, FILE *out)
     fprintf(out, "budget: %" PRId64 " pass%s a rank = %" PRId64 " samples", passes,
             passes == 1 ? "" : "es", gs_scenario_budget_samples(scenario));
     if (workload->real_gradients) {
-        int64_t steps = gs_sim_evaluation_steps(scenario);
+        int64_t steps = gs_scenario_evaluation_steps(scenario);
         fprintf(out, "; %s evaluated every %" PRId64 " step%s", gs_quality_words(workload->quality),
                 steps, steps == 1 ? "" : "s");
     }

@@ -16,7 +16,7 @@ void gs_payload_pool_init(gs_payload_pool *pool, gs_arena *arena)
     *pool = (gs_payload_pool){.arena = arena};
 }
 
-static gs_payload *take(gs_payload_pool *pool, size_t count)
+gs_payload *gs_payload_take(gs_payload_pool *pool, size_t count)
 {
     uint32_t size_class = 0;
     while (((size_t)1 << size_class) < count) {
@@ -46,7 +46,7 @@ gs_payload *gs_payload_copy(gs_payload_pool *pool, const gs_payload *payload)
 {
     bool coded = payload->coded != NULL;
     size_t floats = (payload->bytes + sizeof(float) - 1) / sizeof(float);
-    gs_payload *copy = take(pool, coded ? floats : payload->count);
+    gs_payload *copy = gs_payload_take(pool, coded ? floats : payload->count);
     if (copy == NULL) {
         return NULL;
     }
@@ -480,7 +480,8 @@ static void finish_gradient(gs_entity_memory *memory, float *gradient, uint32_t 
 }
 
 gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace *workspace,
-                                    const gs_plan *plan, double *out_loss, gs_error *err)
+                                    const gs_plan *plan, const float *weights, double *out_loss,
+                                    gs_error *err)
 {
     const gs_entity_memory_config *config = &memory->config;
     uint32_t micro_steps = plan->micro_steps;
@@ -492,6 +493,7 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace 
     GS_ASSERT(config->self.role == GS_WORKER && workspace != NULL && micro_steps > 0);
     size_t count = memory->vectors.count;
     float *gradient = memory->vectors.data + GS_GRAD * count;
+    weights = weights != NULL ? weights : memory->vectors.data + plan->at * count;
     if (plan->dummy) {
         memset(gradient, 0, count * sizeof *gradient);
         memory->gradient_max = 0.0;
@@ -511,8 +513,7 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace 
             .accumulate = micro > 0,
         };
         double loss;
-        if (gs_task_gradient(workspace, &request, memory->vectors.data + plan->at * count, gradient,
-                             &loss, err) != GS_OK) {
+        if (gs_task_gradient(workspace, &request, weights, gradient, &loss, err) != GS_OK) {
             return gs_fail_in(err, "worker %d, pass %lld", config->self.index,
                               (long long)(first_pass + micro));
         }

@@ -55,6 +55,8 @@ typedef struct gs_payload_pool {
 } gs_payload_pool;
 
 void gs_payload_pool_init(gs_payload_pool *pool, gs_arena *arena);
+/* Room for so many floats; what is in it is undefined. NULL: no memory. Owner: the pool. */
+gs_payload *gs_payload_take(gs_payload_pool *pool, size_t count);
 /* A copy of a payload; NULL: no memory. Owner: the pool. */
 gs_payload *gs_payload_copy(gs_payload_pool *pool, const gs_payload *payload);
 /* NULL is accepted. The payload must be of this pool. */
@@ -176,13 +178,15 @@ void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan);
 void gs_entity_memory_cancel(gs_entity_memory *memory);
 /* GRAD becomes the mean gradient, times the loss scale, at vector plan->at over the samples of the
  * passes of the step that began last, *out_loss their mean loss (NAN in timing-only runs); both are
- * 0 for a dummy. workspace: for batches of gs_samples_max; NULL in timing-only runs. May run on a
- * thread of its own while others read and write vectors that are neither of the two. Errors:
+ * 0 for a dummy. workspace: for batches of gs_samples_max; NULL in timing-only runs. weights: a
+ * copy of that vector as the step began; NULL: it is as it was. May run on a thread of its own while
+ * others read and write vectors that are neither of the two. Errors:
  * GS_EDIVERGED, naming the worker: the loss is not finite, or the gradient while no dynamic loss
  * scale leaves it out. */
 GS_MUST_USE gs_status gs_entity_memory_gradient(gs_entity_memory *memory,
                                                 gs_task_workspace *workspace, const gs_plan *plan,
-                                                double *out_loss, gs_error *err);
+                                                const float *weights, double *out_loss,
+                                                gs_error *err);
 
 /* Floats of a whole vector; NULL and 0 in timing-only runs. */
 const float *gs_entity_memory_vector(const gs_entity_memory *memory, uint32_t vector,

@@ -136,7 +136,7 @@ static gs_status take_gradient(gs_task_workspace *of, const gs_plan *step, doubl
                                gs_error *err)
 {
     gs_entity_memory_begin(&memory, step);
-    return gs_entity_memory_gradient(&memory, of, step, out_loss, err);
+    return gs_entity_memory_gradient(&memory, of, step, NULL, out_loss, err);
 }
 
 /* Two passes of worker 1 of 3 are samples [4, 8) and [16, 20): pass p takes [(3 p + 1) 4, + 4). */

@@ -165,6 +165,36 @@ const gs_link *gs_scenario_outer_link(const gs_scenario *scenario)
     return one_node ? &cluster->intra : &cluster->nic;
 }
 
+const gs_bucket_plan *gs_scenario_ready_buckets(const gs_scenario *scenario, const gs_job *job,
+                                                const gs_bucket_rule *rule, gs_arena *arena)
+{
+    const gs_profile_step *program = &scenario->workload.profile->ranks[0].steps[0];
+    const gs_bucket_plan *plan = NULL;
+    gs_arena scratch;
+    gs_arena_init(&scratch);
+    uint32_t *order = GS_TAKE(&scratch, uint32_t, job->unit_count);
+    uint32_t ready = 0;
+    for (uint32_t i = 0; order != NULL && i < program->segment_count; i++) {
+        if (program->segments[i].kind == GS_SEGMENT_GRADIENT && ready < job->unit_count) {
+            order[ready++] = program->segments[i].index;
+        }
+    }
+    GS_ASSERT(order == NULL || ready == job->unit_count);
+    if (order != NULL) {
+        plan = gs_bucket_plan_make(job, rule, order, arena);
+    }
+    gs_arena_fini(&scratch);
+    return plan;
+}
+
+int64_t gs_scenario_evaluation_steps(const gs_scenario *scenario)
+{
+    enum { EVALUATIONS = 20 };
+    int64_t steps = (scenario->workload.budget_steps + EVALUATIONS - 1) / EVALUATIONS;
+    steps = steps > 0 ? steps : 1;
+    return scenario->evaluate_every > 0 ? scenario->evaluate_every : steps;
+}
+
 bool gs_scenario_is_random(const gs_scenario *scenario)
 {
     const gs_noise *noise = &scenario->noise;

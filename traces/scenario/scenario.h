@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "models/halves.h"
 #include "models/task.h"
+#include "strategies/bucket.h"
 #include "strategies/coding.h"
 #include "strategies/strategy.h"
 #include "traces/curve.h"
@@ -236,6 +237,15 @@ double gs_scenario_flops_per_s(const gs_scenario *scenario, const gs_node_group 
 /* What an update of so many elements takes longer on this rank where its state lies in the host's
  * memory: it comes and goes back at the same time, at the rate of the device's link. */
 gs_time_ns gs_scenario_offload_ns(const gs_scenario *scenario, uint32_t rank, int64_t elements);
+
+/* The buckets after the first step, as DDP rebuilds them: in the order in which rank 0's gradients
+ * come, which it takes for all. NULL: no memory. Owner: the arena. */
+const gs_bucket_plan *gs_scenario_ready_buckets(const gs_scenario *scenario, const gs_job *job,
+                                                const gs_bucket_rule *rule, gs_arena *arena);
+
+/* Steps of a strategy between two evaluations of the model: evaluate.every, or 20 evaluations in
+ * the scenario's budget. Times to a target are known to so many steps. */
+int64_t gs_scenario_evaluation_steps(const gs_scenario *scenario);
 
 /* Can two seeds give different runs? */
 bool gs_scenario_is_random(const gs_scenario *scenario);
