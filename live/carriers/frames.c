@@ -26,12 +26,7 @@ bool gs_frames_init(gs_frames *frames, uint32_t processes)
 
 void gs_frames_fini(gs_frames *frames)
 {
-    gs_carried said;
-    while (gs_frames_next(frames, &said)) {
-        if (said.kind == GS_CARRIED_FRAME) {
-            gs_frames_give_back(frames, said.handle);
-        }
-    }
+    gs_frames_hush(frames);
     while (frames->spare_outgoing != NULL) {
         gs_outgoing *next = frames->spare_outgoing->next;
         free(frames->spare_outgoing);
@@ -117,7 +112,7 @@ gs_outgoing *gs_frames_outgoing(gs_frames *frames, const gs_frame *frame, uint64
     memcpy(out->wire, &header, sizeof header);
     out->next = NULL;
     out->cookie = cookie;
-    out->silent = frame == NULL;
+    out->said = frame == NULL ? GS_CARRIED_NOTHING : GS_CARRIED_LEFT;
     out->body = frame == NULL ? NULL : frame->body;
     out->body_bytes = header.body_bytes;
     out->padding_bytes = header.padding_bytes;
@@ -140,7 +135,7 @@ static void spare_outgoing(gs_frames *frames, gs_outgoing *frame)
 
 void gs_frames_left(gs_frames *frames, gs_outgoing *frame)
 {
-    if (frame->silent) {
+    if (frame->said == GS_CARRIED_NOTHING) {
         spare_outgoing(frames, frame);
     } else {
         gs_outgoing_push(&frames->left, frame);
@@ -247,7 +242,7 @@ bool gs_frames_next(gs_frames *frames, gs_carried *out)
 {
     gs_outgoing *left = gs_outgoing_pop(&frames->left);
     if (left != NULL) {
-        *out = (gs_carried){.kind = GS_CARRIED_LEFT, .cookie = left->cookie};
+        *out = (gs_carried){.kind = left->said, .cookie = left->cookie};
         spare_outgoing(frames, left);
         return true;
     }
@@ -267,6 +262,22 @@ bool gs_frames_next(gs_frames *frames, gs_carried *out)
         return true;
     }
     return false;
+}
+
+bool gs_frames_has_next(const gs_frames *frames)
+{
+    return frames->left.first != NULL || frames->come.first != NULL ||
+           frames->losses_said < frames->loss_count;
+}
+
+void gs_frames_hush(gs_frames *frames)
+{
+    gs_carried said;
+    while (gs_frames_next(frames, &said)) {
+        if (said.kind == GS_CARRIED_FRAME) {
+            gs_frames_give_back(frames, said.handle);
+        }
+    }
 }
 
 gs_time_ns gs_frames_clock(void)

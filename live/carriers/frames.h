@@ -25,7 +25,7 @@ enum { GS_FRAME_WIRE_BYTES = sizeof(gs_frame_header) + GS_FRAME_HEAD_BYTES };
 typedef struct gs_outgoing {
     struct gs_outgoing *next;
     uint64_t cookie;
-    bool silent; /* no LEFT: the carrier's own */
+    gs_carried_kind said; /* when it has left; NOTHING: it is the carrier's own */
     void *body;
     size_t body_bytes;
     size_t padding_bytes;
@@ -82,10 +82,11 @@ gs_outgoing *gs_outgoing_pop(gs_outgoing_queue *queue); /* NULL: empty */
 void gs_incoming_push(gs_incoming_queue *queue, gs_incoming *frame);
 gs_incoming *gs_incoming_pop(gs_incoming_queue *queue);
 
-/* A frame to be sent, not yet in a queue; NULL: no memory. frame NULL: the last frame. */
+/* A frame to be sent, not yet in a queue; NULL: no memory. frame NULL: the last frame, or none at
+ * all: what stands for a sum under way has `said` changed to DONE. */
 gs_outgoing *gs_frames_outgoing(gs_frames *frames, const gs_frame *frame, uint64_t cookie);
 size_t gs_outgoing_bytes(const gs_outgoing *frame);
-/* Its body is not read any more. */
+/* Its body is not read any more: says what it is to say. */
 void gs_frames_left(gs_frames *frames, gs_outgoing *frame);
 /* All of a queue have left: their receiver is lost. */
 void gs_frames_drop(gs_frames *frames, gs_outgoing_queue *queue);
@@ -108,7 +109,10 @@ void gs_frames_lost(gs_frames *frames, uint32_t peer, const char *format, ...)
 /* CLOCK_MONOTONIC. */
 gs_time_ns gs_frames_clock(void);
 
-/* The next of LEFT, FRAME and LOST; false: nothing to say. */
+/* The next of LEFT, DONE, FRAME and LOST; false: nothing to say. */
 bool gs_frames_next(gs_frames *frames, gs_carried *out);
+bool gs_frames_has_next(const gs_frames *frames);
+/* Forgets what there is to say: nobody asks any more. */
+void gs_frames_hush(gs_frames *frames);
 
 #endif

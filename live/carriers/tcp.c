@@ -471,9 +471,7 @@ static void tcp_give_back(void *carrier, void *handle)
 /* Something could be written or said at once. */
 static bool is_busy(const tcp *net)
 {
-    const gs_frames *frames = &net->frames;
-    if (frames->left.first != NULL || frames->come.first != NULL ||
-        frames->losses_said < frames->loss_count) {
+    if (gs_frames_has_next(&net->frames)) {
         return true;
     }
     for (uint32_t i = 0; i < net->processes; i++) {
@@ -529,12 +527,7 @@ static void tcp_close(void *carrier)
     }
     for (uint32_t parted = 0; parted < net->processes && gs_frames_clock() < until_ns;) {
         write_out(net);
-        gs_carried said;
-        while (gs_frames_next(&net->frames, &said)) {
-            if (said.kind == GS_CARRIED_FRAME) {
-                gs_frames_give_back(&net->frames, said.handle);
-            }
-        }
+        gs_frames_hush(&net->frames);
         for (parted = 0; parted < net->processes && has_parted(&net->peers[parted]); parted++) {
         }
         if (parted < net->processes) {
