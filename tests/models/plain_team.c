@@ -81,10 +81,43 @@ static void run(uint32_t members)
     gs_arena_fini(&arena);
 }
 
+/* Jobs that are taken back before anybody began them have not run, and can be submitted again. */
+static void take_back(uint32_t members)
+{
+    gs_arena arena;
+    gs_arena_init(&arena);
+    gs_team *team = NULL;
+    gs_error err;
+    uint64_t scratch[MEMBERS_MAX] = {0};
+    sum jobs[JOBS] = {0};
+    uint32_t ran[JOBS] = {0};
+    expect(gs_team_create(members, &arena, &team, &err) == GS_OK, "create", members);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < JOBS; i++) {
+            jobs[i].job.run = add_up;
+            jobs[i].scratch = scratch;
+            gs_team_submit(team, &jobs[i].job);
+        }
+        for (uint32_t i = 0; i < JOBS; i++) {
+            uint32_t other = 7 * i % JOBS;
+            bool withdrawn = other % 2 == 0 && gs_team_withdraw(team, &jobs[other].job);
+            expect(!withdrawn || jobs[other].runs == ran[other], "a withdrawn job ran", members);
+            expect(withdrawn || members > 1 || other % 2 == 1, "nobody has begun it", members);
+            if (!withdrawn) {
+                gs_team_join(team, &jobs[other].job);
+                check(&jobs[other], ran[other]++, members);
+            }
+        }
+    }
+    gs_team_destroy(team);
+    gs_arena_fini(&arena);
+}
+
 int main(void)
 {
     for (uint32_t members = 1; members <= MEMBERS_MAX; members++) {
         run(members);
+        take_back(members);
     }
     gs_team_destroy(NULL);
     return failures > 0;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { RANKS = 3, STEPS = 4, KINDS = 7, RUNS = 140 };
+enum { RANKS = 3, STEPS = 4, KINDS = 8, RUNS = 160 };
 
 static probe_job made;
 
@@ -32,7 +32,8 @@ static const gs_strategy *strategy_at(int index)
                                                   &probe_pair,
                                                   &probe_asp,
                                                   gs_strategy_find("horovod"),
-                                                  gs_strategy_find("cross_barrier")};
+                                                  gs_strategy_find("cross_barrier"),
+                                                  gs_strategy_find("k_batch_sync")};
     return strategies[index % KINDS];
 }
 

@@ -287,6 +287,30 @@ Test(ps_rule, backups_drop_who_comes_late_and_let_it_go_at_once)
     cr_expect_eq(server.dropped, 1);
 }
 
+Test(ps_rule, who_still_computes_is_told_to_begin_again_once)
+{
+    gs_ps_rule rule = rule_of(GS_PS_K_SYNC, 2, 4);
+    gs_ps_start(&server, workers, 4);
+    (void)arrive(&rule, 0, 0);
+    cr_expect_not(gs_ps_must_restart(&rule, &server, &workers[2]), "its weights are the newest");
+    cr_assert(arrive(&rule, 1, 0).updates);
+    cr_expect_not(gs_ps_must_restart(&rule, &server, &workers[0]), "it waits, and is given them");
+    cr_expect(goes(&rule, 0) && goes(&rule, 1));
+    cr_expect(gs_ps_must_restart(&rule, &server, &workers[2]));
+    cr_expect_not(gs_ps_must_restart(&rule, &server, &workers[2]));
+    cr_expect_not(gs_ps_must_restart(&rule, &server, &workers[0]), "it has them");
+    gs_ps_ask(&workers[2]);
+    cr_expect(goes(&rule, 2));
+    cr_expect_eq(workers[2].version, 1);
+    cr_expect_eq(server.dropped, 0);
+    (void)arrive(&rule, 0, 0);
+    cr_assert(arrive(&rule, 1, 0).updates);
+    cr_expect(gs_ps_must_restart(&rule, &server, &workers[2]), "of the weights it asked for");
+    cr_expect_eq(workers[2].told, 2);
+    gs_ps_rule dropping = rule_of(GS_PS_M_SYNC, 2, 4);
+    cr_expect_not(gs_ps_must_restart(&dropping, &server, &workers[3]));
+}
+
 Test(ps_rule, ringmaster_drops_at_its_bound_and_not_before)
 {
     gs_ps_rule rule = rule_of(GS_PS_RINGMASTER, 2, 2);
