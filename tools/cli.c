@@ -18,7 +18,7 @@
 enum { LONG_BASE = 0x100 /* getopt codes of flags: above every letter */ };
 
 /* Named in the design and not built yet: better said so than "unknown". */
-static const char *const planned[] = {"sweep",   "recommend", "live",   "calibrate", "validate",
+static const char *const planned[] = {"sweep",   "recommend", "live",   "calibrate",
                                       "compare", "baseline",  "report", "db"};
 
 /* The words after the flags have been taken out; the first is the verb. */
@@ -150,9 +150,12 @@ static int complain_verb(const char *name)
     }
     for (size_t i = 0; i < sizeof planned / sizeof *planned; i++) {
         if (strcmp(planned[i], name) == 0) {
-            gs_complain("%s: not in this version; this version has sim explain check list show "
-                        "trace plot doctor completion",
-                        name);
+            char have[256] = "";
+            for (size_t k = 0; k < GS_VERB_COUNT; k++) {
+                size_t used = strlen(have);
+                snprintf(have + used, sizeof have - used, " %s", names[k]);
+            }
+            gs_complain("%s: not in this version; this version has%s", name, have);
             return GS_EXIT_USAGE;
         }
     }

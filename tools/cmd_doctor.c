@@ -1,6 +1,8 @@
-/* doctor: what the program was built with and what it finds on this machine. Changes nothing. */
+/* doctor: what the program was built with, what it finds on this machine, and how well predictions
+ * in the database have come true. Changes nothing but the schema of an older database. */
 #include "base/json.h"
 #include "models/blas.h"
+#include "tools/ledger_page.h"
 #include "tools/message.h"
 #include "tools/page.h"
 #include "tools/places.h"
@@ -78,20 +80,27 @@ static void add_places(gs_page *page)
     free(gnuplot);
 }
 
-/* What opening it says, without making it. */
-static char *database_state(const char *path, gs_error *err)
+/* What opening it says, without making it, and what it holds of predictions. */
+static void add_database_state(gs_page *page, const gs_cli *cli, const char *path)
 {
-    if (access(path, F_OK) != 0) {
-        return gs_text("absent; made by the first run");
-    }
+    gs_error err = {0};
     gs_store *store = NULL;
-    if (gs_store_open(path, GS_STORE_READ, &store, err) != GS_OK) {
-        return gs_text("%s", err->text);
+    if (access(path, F_OK) != 0) {
+        add(page, "database_state", "", "absent; made by the first run");
+        return;
+    }
+    if (gs_store_open(path, GS_STORE_READ, &store, &err) != GS_OK) {
+        add(page, "database_state", "", err.text);
+        return;
     }
     char *text = gs_text("schema %lld, %s", (long long)gs_store_schema(),
                          access(path, W_OK) == 0 ? "writable" : "read only");
+    add(page, "database_state", "", text);
+    free(text);
+    if (gs_ledger_page_add(page, cli, store, &err) != GS_OK) {
+        add(page, "predictions_judged", "predictions", err.text);
+    }
     gs_store_close(store);
-    return text;
 }
 
 static void add_database(gs_page *page, const gs_cli *cli)
@@ -103,10 +112,8 @@ static void add_database(gs_page *page, const gs_cli *cli)
         add(page, "database", "database", err.text);
         return;
     }
-    char *state = database_state(path, &err);
     add(page, "database", "database", path);
-    add(page, "database_state", "", state);
-    free(state);
+    add_database_state(page, cli, path);
 }
 
 int gs_cmd_doctor(const gs_cli *cli)

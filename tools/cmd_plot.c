@@ -11,12 +11,17 @@ int gs_cmd_plot(const gs_cli *cli)
         const char *name;
         int (*fill)(const gs_cli *cli, gs_plot *plot);
     } figures[] = {
-        {"timeline", gs_plot_timeline}, {"breakdown", gs_plot_breakdown}, {"cdf", gs_plot_cdf},
-        {"busbw", gs_plot_busbw},       {"gradients", gs_plot_gradients},
+        {"timeline", gs_plot_timeline},
+        {"breakdown", gs_plot_breakdown},
+        {"cdf", gs_plot_cdf},
+        {"busbw", gs_plot_busbw},
+        {"gradients", gs_plot_gradients},
+        {"predicted", gs_plot_predicted},
     };
     if (cli->word_count == 0) {
-        gs_complain("plot: what? allowed is timeline, breakdown, cdf, busbw or gradients, then a "
-                    "run, a scenario or files");
+        gs_complain(
+            "plot: what? allowed is timeline, breakdown, cdf, busbw, gradients or predicted, "
+            "then runs, a scenario or files");
         return GS_EXIT_USAGE;
     }
     gs_plot plot;

@@ -11,6 +11,7 @@ enum {
     SIM = 1 << GS_VERB_sim,
     CHECK = 1 << GS_VERB_check,
     EXPLAIN = 1 << GS_VERB_explain,
+    VALIDATE = 1 << GS_VERB_validate,
     LIST = 1 << GS_VERB_list,
     SHOW = 1 << GS_VERB_show,
     TRACE = 1 << GS_VERB_trace,

@@ -61,5 +61,6 @@ int gs_plot_breakdown(const gs_cli *cli, gs_plot *plot);
 int gs_plot_cdf(const gs_cli *cli, gs_plot *plot);
 int gs_plot_busbw(const gs_cli *cli, gs_plot *plot);
 int gs_plot_gradients(const gs_cli *cli, gs_plot *plot);
+int gs_plot_predicted(const gs_cli *cli, gs_plot *plot);
 
 #endif

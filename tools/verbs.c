@@ -7,7 +7,8 @@ static const char *const kinds[] = {"strategies", "codecs",     "collectives", "
                                     "datasets",   "formats",    "scenarios",   "profiles",
                                     "metrics",    "transports", "devices",     NULL};
 static const char *const traces[] = {"probe", "stat", "import", "slow", NULL};
-static const char *const figures[] = {"timeline", "breakdown", "cdf", "busbw", "gradients", NULL};
+static const char *const figures[] = {"timeline",  "breakdown", "cdf", "busbw",
+                                      "gradients", "predicted", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 #define EXAMPLE "\n    "
@@ -38,6 +39,21 @@ static const char *const details[GS_VERB_COUNT] = {
         "gradsync explain demo-ethernet" EXAMPLE
         "gradsync explain my.json cluster.links.nic.bandwidth=25Gbit/s -s "
         "allreduce:bucket=10MiB" EXAMPLE "gradsync explain @last --json | jq .waterfall",
+    [GS_VERB_validate] =
+        "Holds simulated runs (their id, their label, label:NAME for all that bear it, @last~1) "
+        "against measured ones: median step and its 95 %, exposed communication, wait, bytes, time "
+        "to target, final accuracy, number of decisions, and single ranks where --steps all kept "
+        "them. Runs belong together by scenario, strategy and parameters; the value of several "
+        "runs is their median. Predictions are in the database since the simulation; one that was "
+        "stored after the measurement began is said not to be blind. Says whether strategies come "
+        "out in the predicted order wherever measured steps differ by more than 10 %. Verdicts "
+        "are kept; gradsync doctor shows the running error of all of them, -n keeps none.\n\n"
+        "Ends with 5 where a prediction is outside its tolerance or the order is wrong, with 6 "
+        "where there is nothing to compare or a needed run failed.\n" EXAMPLE
+        "gradsync sim my.json --label p" EXAMPLE
+        "mpirun -n 4 gradsync live my.json --label m" EXAMPLE
+        "gradsync validate label:p label:m" EXAMPLE
+        "gradsync validate p m --tolerance 3%,step_p95=8%",
     [GS_VERB_list] =
         "KIND is strategies, codecs, collectives, models, datasets, formats, scenarios, profiles, "
         "metrics, "
@@ -64,16 +80,18 @@ static const char *const details[GS_VERB_COUNT] = {
         "timeline SCENARIO draws what each rank did over a few steps (--window) of the first "
         "strategy and seed; breakdown and cdf take stored runs or a scenario and show where a step "
         "goes and how long steps are; busbw takes files of nccl-tests and prints their table as "
-        "well; gradients takes a stored run made with --gradients.\n\n"
+        "well; gradients takes a stored run made with --gradients; predicted takes "
+        "simulated and measured runs as validate does.\n\n"
         "-o names the picture: .svg, .png or .pdf. Its data and its gnuplot script are written "
         "beside it, as FILE.csv and FILE.gp; without gnuplot in PATH only these two. Without -o "
         "the picture is drawn in characters.\n" EXAMPLE
         "gradsync plot timeline demo-ethernet --window 10..12 -o timeline.svg" EXAMPLE
         "gradsync plot breakdown @last -o breakdown.png" EXAMPLE
-        "gradsync plot busbw all_reduce.txt",
+        "gradsync plot busbw all_reduce.txt" EXAMPLE
+        "gradsync plot predicted label:p label:m -o predicted.svg",
     [GS_VERB_doctor] =
-        "Prints version, libraries, thread variables, places of data and database, and what else "
-        "is found on this machine. Changes nothing.",
+        "Prints version, libraries, thread variables, places of data and database, what else is "
+        "found on this machine, and how well predictions in the database have come true.",
     [GS_VERB_completion] = "Prints a completion script from the same tables as the help.\n" EXAMPLE
                            "source <(gradsync completion bash)" EXAMPLE
                            "gradsync completion fish > ~/.config/fish/completions/gradsync.fish",
