@@ -70,7 +70,8 @@ typedef struct gs_carrier {
     const char *summary;
     /* Meets the other processes. Errors: GS_EUNSUPPORTED (no such library, device or launcher here:
      * one line that says what is missing), GS_EINVAL, GS_EIO, GS_ENOMEM, GS_EDEADLOCK (not all came
-     * within the deadline: which). Owner of *out: caller, close or abort. */
+     * within the deadline: which), GS_EMISMATCH (a process was started with other counts, options
+     * or another version). mpi: once in a process. Owner of *out: caller, close or abort. */
     gs_status (*open)(const gs_carrier_config *config, void **out, gs_error *err);
     /* Queues a frame to another process. LEFT(cookie) comes by a later poll, also for an empty
      * body. false: no memory. */
@@ -83,13 +84,14 @@ typedef struct gs_carrier {
     /* Ends a wait, of any thread; NULL: wait never sleeps longer than poll_ns. */
     void (*wake)(void *carrier);
     /* Native collectives; all NULL: none. A group is made by all of its members (ascending process
-     * numbers) in the same order; asked for before any all_reduce. Sum in place of count floats,
-     * one after the other on each group; DONE(cookie). false: refused. */
+     * numbers) in the same order, and may wait for them; asked for before any all_reduce. Sum in
+     * place of count floats, one after the other on each group; DONE(cookie). false: refused. */
     bool (*group)(void *carrier, const uint32_t *members, uint32_t count, uint32_t *out);
     bool (*all_reduce)(void *carrier, uint32_t group, float *data, size_t count, uint64_t cookie);
     /* All processes call it: what was sent has arrived, then the network is left. */
     void (*close)(void *carrier);
-    /* Leaves at once, without the others. */
+    /* Leaves at once, without the others, for whom this process is lost. mpi: its launcher ends
+     * them when this process ends. */
     void (*abort)(void *carrier);
 } gs_carrier;
 

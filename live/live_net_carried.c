@@ -388,9 +388,10 @@ static bool left_over(void *memory, uint32_t place, gs_parcel **out)
 }
 
 /* One table for each carrier: they differ by name alone. */
-#define GS_CARRIED(stem, text)                                                                     \
+#define GS_CARRIED(stem, text, started_by)                                                         \
     const gs_transport gs_transport_##stem = {.name = #stem,                                       \
                                               .summary = text,                                     \
+                                              .launcher = started_by,                              \
                                               .needs_crew = true,                                  \
                                               .open = open_net,                                    \
                                               .close = close_net,                                  \
@@ -403,6 +404,6 @@ static bool left_over(void *memory, uint32_t place, gs_parcel **out)
                                               .drain = drain,                                      \
                                               .left_over = left_over}
 
-GS_CARRIED(mpi, "processes that mpirun or srun started, over Open MPI or MPICH");
-GS_CARRIED(nccl, "processes with a GPU each, over NCCL");
-GS_CARRIED(tcp, "processes that torchrun or another launcher started, over TCP");
+GS_CARRIED(mpi, "processes over Open MPI or MPICH", "mpirun, mpiexec, srun");
+GS_CARRIED(nccl, "processes with a GPU each, over NCCL", "torchrun, mpirun, srun");
+GS_CARRIED(tcp, "processes over TCP, without a library", "torchrun, srun");

@@ -197,6 +197,7 @@ static bool left_over(void *memory, uint32_t place, gs_parcel **out)
 const gs_transport gs_transport_loop = {
     .name = "loop",
     .summary = "threads of one process, with delays on purpose",
+    .launcher = "none",
     .open = open_net,
     .close = close_net,
     .places = places,

@@ -1,4 +1,5 @@
 /* list: what there is of a kind. */
+#include "live/live_net.h"
 #include "models/dataset_source.h"
 #include "models/model.h"
 #include "strategies/codec.h"
@@ -129,11 +130,14 @@ static void list_metrics(gs_page *page)
     }
 }
 
-/* Kinds that DESIGN names and that have no member yet: an empty list and a sentence. */
-static void list_nothing(gs_page *page, const char *sentence)
+static void list_transports(gs_page *page)
 {
-    add_columns(page, sourced);
-    gs_page_note(page, "%s", sentence);
+    static const char *const columns[] = {"name", "summary", "launcher", NULL};
+    add_columns(page, columns);
+    for (uint32_t i = 0; i < gs_transport_count(); i++) {
+        const gs_transport *transport = gs_transport_at(i);
+        add_row(page, transport->name, transport->summary, transport->launcher);
+    }
 }
 
 static void fill(gs_page *page, const char *kind)
@@ -157,7 +161,7 @@ static void fill(gs_page *page, const char *kind)
     } else if (strcmp(kind, "codecs") == 0) {
         list_codecs(page);
     } else if (strcmp(kind, "transports") == 0) {
-        list_nothing(page, "This version has no live mode, so there are no transports.");
+        list_transports(page);
     } else {
         gs_list_devices(page);
     }

@@ -226,6 +226,7 @@ static void scale_link(gs_link *link, double factor, gs_arena *arena)
 static void free_link(gs_link *link, gs_arena *arena)
 {
     link->bandwidth_bps = ENDLESS_BPS;
+    link->window_bytes = 0; /* which holds bytes up too */
     edit_curve(link, 1.0, 0.0, arena);
 }
 
@@ -247,8 +248,9 @@ static bool remove_latency(gs_scenario *copy, gs_arena *arena)
     bool used[] = {uses_nic(copy), uses_intra(copy)};
     bool had = false;
     for (size_t i = 0; i < 2; i++) {
-        had = had || (used[i] && (links[i]->latency_ns > 0 || links[i]->curve != NULL));
-        links[i]->latency_ns = 0;
+        had = had || (used[i] && (links[i]->latency_ns > 0 || links[i]->per_message_ns > 0 ||
+                                  links[i]->curve != NULL));
+        links[i]->latency_ns = links[i]->per_message_ns = 0;
         edit_curve(links[i], 0.0, 1.0, arena);
     }
     return had;

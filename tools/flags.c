@@ -1,6 +1,7 @@
 #include "tools/flags.h"
 
 #include "base/assert.h"
+#include "traces/scenario/scenario.h"
 
 static const char *const gs_color_names[] = {"auto", "always", "never", NULL};
 static const char *const gs_progress_names[] = {"auto", "plain", "json", "none", NULL};
@@ -9,6 +10,7 @@ static const char *const gs_steps_names[] = {"sum", "all", NULL};
 
 enum {
     SIM = 1 << GS_VERB_sim,
+    LIVE = 1 << GS_VERB_live,
     CHECK = 1 << GS_VERB_check,
     EXPLAIN = 1 << GS_VERB_explain,
     VALIDATE = 1 << GS_VERB_validate,

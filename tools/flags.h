@@ -23,10 +23,10 @@ enum { GS_STEPS_SUM, GS_STEPS_ALL };
 
 typedef struct gs_flags {
     bool json, csv, markdown, quiet, verbose, dry_run, strict, man, help, version;
-    int color, progress, log, steps;
-    int64_t seed, seeds, jobs, threads, gradients, step_limit;
+    int color, progress, log, steps, transport;
+    int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit;
     char db[GS_FLAG_TEXT_BYTES], output[GS_FLAG_TEXT_BYTES], scenario[GS_FLAG_TEXT_BYTES],
-        tolerance[GS_FLAG_TEXT_BYTES];
+        tolerance[GS_FLAG_TEXT_BYTES], recording[GS_FLAG_TEXT_BYTES];
     char timeline[GS_FLAG_TEXT_BYTES], window[GS_LABEL_BYTES];
     char label[GS_LABEL_BYTES], format[GS_LABEL_BYTES], collective[GS_LABEL_BYTES],
         time_unit[GS_LABEL_BYTES];

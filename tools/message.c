@@ -1,14 +1,22 @@
 #include "tools/message.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { LINE_BYTES = 4096 };
 
+static bool keeps;
+static char kept[LINE_BYTES];
+
 static void put_line(const char *prefix, const char *text)
 {
     char line[LINE_BYTES];
+    if (keeps) {
+        snprintf(kept, sizeof kept, "%s%s", prefix, text);
+        return;
+    }
     snprintf(line, sizeof line, "gradsync: %s%s", prefix, text);
     for (char *c = line; *c != '\0'; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f) {
@@ -34,9 +42,20 @@ int gs_complain_error(const gs_error *err)
     return err->code == GS_ENOMEM ? GS_EXIT_FAILED : GS_EXIT_USAGE;
 }
 
+void gs_message_keep(void)
+{
+    keeps = true;
+}
+
+const char *gs_message_kept(void)
+{
+    return kept;
+}
+
 void *gs_need(void *memory)
 {
     if (memory == NULL) {
+        keeps = false;
         gs_complain("out of memory");
         exit(GS_EXIT_FAILED);
     }

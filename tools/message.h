@@ -26,6 +26,12 @@ void gs_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * GS_EXIT_USAGE: errors of this kind come before anything has run. */
 int gs_complain_error(const gs_error *err);
 
+/* From now on what would be said is kept instead: of the processes of a live run one alone speaks.
+ * Out of memory is said all the same. */
+void gs_message_keep(void);
+/* What was kept last; "": nothing. */
+const char *gs_message_kept(void);
+
 /* memory, or the end of the program with one line where it is NULL. */
 void *gs_need(void *memory);
 

@@ -87,11 +87,26 @@ static void play(const gs_run_plan *plan, gs_sim *sim)
     }
 }
 
+void gs_outcome_begin(gs_outcome *out)
+{
+    *out = (gs_outcome){.started = true, .values = no_values()};
+    gs_utc_now(out->started_utc);
+}
+
+void gs_outcome_end(gs_outcome *out)
+{
+    out->status = status_of(out->result.status);
+    if (out->record != NULL && gs_record_mean_count(out->record) > 0 &&
+        gs_record_metrics(out->record, &out->result.facts, out->values, &out->target_censored) !=
+            GS_OK) {
+        gs_need(NULL);
+    }
+}
+
 void gs_run_one(const gs_run_plan *plan, uint32_t strategy, uint64_t seed, gs_outcome *out)
 {
     gs_time_ns started = clock_ns();
-    *out = (gs_outcome){.started = true, .values = no_values()};
-    gs_utc_now(out->started_utc);
+    gs_outcome_begin(out);
     out->record = gs_need(gs_record_create(plan->scenario->ranks, plan->keep_all_ranks));
     gs_sim_config config = {
         .scenario = plan->scenario,
@@ -109,13 +124,8 @@ void gs_run_one(const gs_run_plan *plan, uint32_t strategy, uint64_t seed, gs_ou
         gs_sim_result_get(sim, &out->result);
         gs_sim_destroy(sim);
     }
-    out->status = status_of(out->result.status);
-    if (sim != NULL && gs_record_mean_count(out->record) > 0 &&
-        gs_record_metrics(out->record, &out->result.facts, out->values, &out->target_censored) !=
-            GS_OK) {
-        gs_need(NULL);
-    }
     out->wall_ns = clock_ns() - started;
+    gs_outcome_end(out);
 }
 
 void gs_outcome_fini(gs_outcome *outcome)

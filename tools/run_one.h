@@ -1,4 +1,4 @@
-/* One simulated run from start to end, and what is kept of it. */
+/* One simulated run from start to end, and what is kept of it or of a live one. */
 #ifndef GS_TOOLS_RUN_ONE_H
 #define GS_TOOLS_RUN_ONE_H
 
@@ -30,6 +30,11 @@ typedef struct gs_run_plan {
 /* strategy: of scenario->strategies. Ends early when a signal has come. Out of memory ends the
  * program. Owner of what is in *out: caller, gs_outcome_fini. */
 void gs_run_one(const gs_run_plan *plan, uint32_t strategy, uint64_t seed, gs_outcome *out);
+
+/* Around any run: begins an outcome without a record; and, once result and record are there, says
+ * how it ended and measures it. */
+void gs_outcome_begin(gs_outcome *out);
+void gs_outcome_end(gs_outcome *out);
 
 /* An outcome for a run that no one could finish. */
 void gs_outcome_fail(gs_outcome *out, const char *text);

@@ -64,6 +64,7 @@ static int load(const gs_cli *cli, const char *file, const char *text, gs_loaded
         .strategies = cli->strategies,
         .strategy_count = cli->strategy_count,
         .ranks = out->launcher.ranks,
+        .with_servers = strcmp(gs_verb_at(cli->verb)->name, "live") == 0,
         .data_dir = gs_places_data(),
         .user_dir = user_dir[0] == '\0' ? NULL : user_dir,
         .text = text,

@@ -42,7 +42,7 @@ static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
     const gs_outcome *outcome = &batch->outcomes[index];
     bool ended = outcome->status == GS_RUN_OK || outcome->status == GS_RUN_RECOVERED;
     return (gs_stored_run){
-        .source = GS_SOURCE_SIM,
+        .source = batch->source,
         .status = outcome->status,
         .scenario = {.name = scenario->name,
                      .config_hash = scenario->config_hash,
@@ -57,9 +57,10 @@ static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
                      .params_json = choice->params_json},
         .environment = batch->environment,
         .label = batch->cli->flags.label[0] == '\0' ? NULL : batch->cli->flags.label,
-        .seed = scenario->seed + index % batch->seeds,
+        .seed = scenario->seed + index % batch->seeds / batch->repeats,
+        .repeat = batch->source == GS_SOURCE_LIVE ? GS_REPEAT_NEXT : 0,
         .error_text = ended ? NULL : outcome->result.error.text,
-        .exact = ended,
+        .exact = ended && batch->source == GS_SOURCE_SIM,
         .result_hash = outcome->result.result_hash,
         .started_utc = outcome->started_utc,
         .wall_ns = outcome->wall_ns,

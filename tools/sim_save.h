@@ -1,4 +1,4 @@
-/* Outcomes of `sim` as rows of the database and as a JSON document. */
+/* Outcomes of `sim` and `live` as rows of the database and as a JSON document. */
 #ifndef GS_TOOLS_SIM_SAVE_H
 #define GS_TOOLS_SIM_SAVE_H
 
@@ -9,12 +9,14 @@
 typedef struct gs_sim_batch {
     const gs_cli *cli;
     const gs_scenario *scenario;
-    uint32_t seeds;
-    const gs_outcome *outcomes; /* [strategies * seeds] */
-    const char *command;        /* that makes the same runs again */
+    gs_run_source source;
+    uint32_t seeds;       /* runs of a strategy: seeds times repeats */
+    uint32_t repeats;     /* of each seed */
+    gs_outcome *outcomes; /* [strategies * seeds] */
+    char *command;        /* that makes the same runs again */
     gs_environment environment;
-    const char *model_name;
-    const char *config_json;
+    char *model_name;
+    char *config_json;
     int64_t *run_ids; /* [strategies * seeds], 0: not stored */
     /* Runs are stored as they end, so that a process that is killed loses only those under way; and
      * in their own order, whatever the number of processes, so that the database is the same. */

@@ -9,6 +9,8 @@
 
 /* Measured times closer than this have no order to be right about. */
 #define ORDER_RATIO 1.10
+/* A rank is named if it is so much further off than the mean of all. */
+#define APART_RATIO 1.25
 
 /* ---------------------------------------------------------------- values */
 
@@ -65,20 +67,27 @@ static gs_estimate measured_of(const gs_validate_pair *pair, const gs_judged *wh
 
 /* ---------------------------------------------------------------- reasons */
 
-/* The rank whose value is furthest off, in ns; -1 where ranks are not known. */
+/* The rank whose value is furthest off; -1 where ranks are not known, or alike. */
 static int32_t worst_rank(const gs_validate_pair *pair, const gs_judged *what)
 {
     int32_t worst = -1;
     double most = 0.0;
+    double sum = 0.0;
+    uint32_t ranks = 0;
     for (uint32_t i = 0; i < pair->row_count; i++) {
         const gs_validate_row *row = &pair->rows[i];
         double off = fabs(row->predicted.value - row->measured.value);
-        if (row->what == what && row->rank != GS_ALL_RANKS && off > most) {
+        if (row->what != what || row->rank == GS_ALL_RANKS) {
+            continue;
+        }
+        ranks++;
+        sum += off;
+        if (off > most) {
             most = off;
             worst = row->rank;
         }
     }
-    return worst;
+    return most * ranks > APART_RATIO * sum ? worst : -1;
 }
 
 /* "mostly wait for ranks, 2.8 ms too little": the part of the step that is furthest off. */

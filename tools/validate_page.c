@@ -89,7 +89,8 @@ static void put_verdict(const gs_validate_row *row, char out[CELL_BYTES])
 {
     const gs_judged *what = row->what;
     bool difference = what->yardstick == GS_YARDSTICK_DIFFERENCE;
-    const char *unit = !difference ? " %" : is_share(what) ? " points" : "";
+    bool is_one = row->tolerance > 0.00995 && row->tolerance < 0.01005;
+    const char *unit = !difference ? " %" : !is_share(what) ? "" : is_one ? " point" : " points";
     snprintf(out, CELL_BYTES, "%s %.4g%s%s%s", row->judgement.inside ? "inside" : "OUTSIDE",
              (difference && !is_share(what) ? 1.0 : 100.0) * row->tolerance, unit,
              row->reason[0] == '\0' ? "" : ": ", row->reason);

@@ -25,6 +25,18 @@ static const char *const details[GS_VERB_COUNT] = {
         "gradsync sim my.json cluster.links.nic.bandwidth=25Gbit/s -s "
         "allreduce:bucket=10MiB" EXAMPLE
         "gradsync sim demo-ethernet --seeds 5 --json | jq .runs[0].metrics.step_p50_ns",
+    [GS_VERB_live] =
+        "Runs the strategies of SCENARIO where time is a clock: the same objects as in sim, on "
+        "threads of this process, or started by mpirun, srun or torchrun on every rank, one "
+        "process for each rank and each parameter server; the number of processes less "
+        "cluster.servers.count replaces the scenario's ranks. live.compute=train computes real "
+        "gradients, replay lets the profile's durations pass with the scenario's noise. The rows "
+        "are those of sim, so that both lie side by side: gradsync validate holds one against the "
+        "other. Process 0 alone prints and writes. A rank that is gone ends the run within "
+        "live.deadline, and what was measured before is kept.\n" EXAMPLE
+        "gradsync live demo-ethernet" EXAMPLE
+        "mpirun -n 4 gradsync live my.json -s allreduce+fp16 --repeat 7 --label nightly" EXAMPLE
+        "torchrun --no_python --nproc-per-node 4 gradsync live my.json --transport tcp",
     [GS_VERB_check] =
         "Reads SCENARIO as sim does, with the same KEY=VALUE words, and prints it as JSON with "
         "every default written out: the text that is hashed and stored. Notes about what the "

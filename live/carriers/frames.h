@@ -15,7 +15,7 @@ enum { GS_FRAME_BUFFER_CLASSES = 48 };
 /* In front of each head; in the byte order of the machine, the greeting has checked that. */
 typedef struct gs_frame_header {
     uint32_t head_bytes; /* 0: the last frame of this sender, it leaves */
-    uint32_t unused;
+    uint32_t blame; /* of a last frame: 0, or 1 + the process for whose sake its sender gives up */
     uint64_t body_bytes;
     uint64_t padding_bytes;
 } gs_frame_header;

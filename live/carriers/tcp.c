@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -32,6 +33,8 @@ enum {
     TIMER_POLLED,
     FIXED_POLLED
 };
+
+static const gs_time_ns grace_ns = 100 * GS_NS_PER_MS;
 
 typedef struct peer {
     int socket;    /* -1: this process, or one that is lost */
@@ -171,6 +174,21 @@ static void write_out(tcp *net)
 
 typedef enum staged { STAGED_LESS, STAGED_FRAME, STAGED_END } staged;
 
+/* A process leaves: when all is done, or early, and then it says who was lost to it. */
+static void part_from(tcp *net, uint32_t index, uint32_t blame)
+{
+    uint32_t culprit = blame - 1;
+    if (blame == 0) {
+        net->peers[index].has_left = true;
+        return;
+    }
+    if (culprit < net->processes && culprit != index && culprit != net->process) {
+        gs_frames_lost(&net->frames, culprit, "process %u (host %.64s) is gone: process %u says so",
+                       culprit, net->peers[culprit].host, index);
+    }
+    lose(net, index, "it has given up");
+}
+
 /* The stage begins with a header: takes it and its head, if all of it is there. */
 static staged begin_frame(tcp *net, uint32_t index)
 {
@@ -183,7 +201,7 @@ static staged begin_frame(tcp *net, uint32_t index)
     }
     memcpy(&header, next, sizeof header);
     if (header.head_bytes == 0) {
-        from->has_left = true;
+        part_from(net, index, header.blame);
         return STAGED_END;
     }
     if (header.head_bytes > GS_FRAME_HEAD_BYTES) {
@@ -539,7 +557,23 @@ static void tcp_close(void *carrier)
 
 static void tcp_abort(void *carrier)
 {
-    let_go(carrier);
+    tcp *net = carrier;
+    const struct timespec grace = {.tv_nsec = grace_ns};
+    if (net->frames.loss_count > 0) {
+        /* The others are about to find out too; this end must not be what they see first. */
+        (void)nanosleep(&grace, NULL);
+    }
+    const gs_frame_header last = {
+        .blame = 1 + (net->frames.loss_count > 0 ? net->frames.losses[0].peer : net->process)};
+    for (uint32_t i = 0; i < net->processes; i++) {
+        peer *other = &net->peers[i];
+        bool is_between = other->out.first == NULL || other->out.first->gone_bytes == 0;
+        if (other->socket >= 0 && is_between) {
+            /* Where it does not get there, the end of the connection says less. */
+            (void)!send(other->socket, &last, sizeof last, MSG_NOSIGNAL);
+        }
+    }
+    let_go(net);
 }
 
 const gs_carrier gs_carrier_tcp = {

@@ -19,6 +19,7 @@ static gs_status read_parts(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(gs_scenario_read_object(reader, "", &gs_scenario_root_table, &reader->root, err));
     out->seed = (uint64_t)reader->root.seed;
     GS_TRY(gs_scenario_read_cluster(reader, err));
+    GS_TRY(gs_scenario_read_calibration(reader, err));
     GS_TRY(gs_scenario_read_workload(reader, err));
     GS_TRY(gs_scenario_read_noise(reader, err));
     GS_TRY(gs_scenario_read_later(reader, err));

@@ -25,7 +25,7 @@
 #include "traces/record.h"
 #include "traces/stored_input.h"
 
-enum { GS_NAME_BYTES = 64 };
+enum { GS_NAME_BYTES = 64, GS_CALIBRATION_KEY_BYTES = 96 };
 
 /* cluster.nodes[]: `count` equal nodes. Ranks are numbered node by node in file order. */
 typedef struct gs_node_group {
@@ -37,7 +37,35 @@ typedef struct gs_node_group {
     double compute_scale;         /* compute time is multiplied by it; 1.6: slower */
     int64_t vector_bandwidth_bps; /* of the device memory: what vector operations cost */
     double usd_per_hour;          /* per node; 0: not stated */
+    double nic_scale;             /* the rate of their nic is that of links.nic, times it */
+    double overlap_slowdown;      /* compute takes so many times as long beside communication */
 } gs_node_group;
+
+/* cluster.codecs[]: what a codec was measured to take. */
+typedef struct gs_codec_cost {
+    char name[GS_NAME_BYTES]; /* "topk", or with parameters "topk:ratio=1%": of these only */
+    int64_t encode_bps;       /* gradient of 32 bits an element, error feedback included */
+    int64_t decode_bps;
+} gs_codec_cost;
+
+/* calibration: how the cluster was measured, for people; and within which sizes it is known. */
+typedef struct gs_calibration_value {
+    char key[GS_CALIBRATION_KEY_BYTES]; /* of the scenario */
+    char value[32], low[32], high[32];  /* as a user would write them; the interval holds 99 % */
+    int64_t count;                      /* of repeats, ranks or passes */
+} gs_calibration_value;
+
+typedef struct gs_calibration {
+    char when[32]; /* UTC, ISO 8601; "": not calibrated */
+    char transport[16];
+    gs_int_list message_bytes; /* sizes of the messages that links were measured with, ascending */
+    const char *const *hosts;
+    uint32_t host_count;
+    const gs_calibration_value *values;
+    uint32_t value_count;
+    const char *const *notes;
+    uint32_t note_count;
+} gs_calibration;
 
 /* What is first-in first-out on a link: every channel of its own, or all that one process sends to
  * another, as over one connection. */
@@ -72,6 +100,8 @@ typedef struct gs_cluster {
     gs_link nic;
     gs_link intra;
     int64_t servers; /* parameter-server entities offered */
+    const gs_codec_cost *codecs;
+    uint32_t codec_count;
 } gs_cluster;
 
 typedef struct gs_input_stage {
@@ -160,13 +190,39 @@ typedef struct gs_strategy_choice {
     gs_coding coding;        /* of what it sends; codec NULL: none */
 } gs_strategy_choice;
 
+typedef enum gs_live_transport {
+    GS_TRANSPORT_AUTO, /* loop without a launcher; else what fits it */
+    GS_TRANSPORT_LOOP,
+    GS_TRANSPORT_MPI,
+    GS_TRANSPORT_TCP,
+    GS_TRANSPORT_NCCL
+} gs_live_transport;
+
+extern const char *const gs_live_transport_names[]; /* by gs_live_transport, NULL-terminated */
+
+/* live: how real ranks run; the simulator does not look at it. */
+typedef struct gs_live_settings {
+    int transport; /* gs_live_transport */
+    int compute;   /* 0: train really; 1: replay the profile's durations */
+    int pace;      /* of replayed ones; 0: sleep; 1: spin */
+    int allreduce; /* 0: our program of sends; 1: the network's own */
+    gs_time_ns deadline_ns;
+    gs_time_ns latency_ns, jitter_ns; /* added on purpose where a parcel comes */
+    int64_t chunk_bytes;              /* bodies travel in pieces of at most so many */
+    gs_time_ns poll_ns;               /* the longest sleep between looks at the network */
+} gs_live_settings;
+
+gs_live_settings gs_live_settings_default(void);
+
 typedef struct gs_scenario {
     const char *name; /* file name without folder and ending, or the bundled name */
     const char *file;
     uint64_t seed;
     gs_cluster cluster;
+    gs_calibration calibration;
     gs_workload workload;
     gs_noise noise;
+    gs_live_settings live;
     const gs_strategy_choice *strategies;
     uint32_t strategy_count;
     int64_t seeds;          /* evaluate.seeds */
@@ -197,6 +253,7 @@ typedef struct gs_scenario_options {
     const char *const *strategies; /* "allreduce:bucket=10MiB"; replace the file's, if any */
     size_t strategy_count;
     int64_t ranks;        /* > 0: the launcher's count overrides the scenario's */
+    bool with_servers;    /* which counts ranks and cluster.servers.count together */
     const char *data_dir; /* never NULL; holds traces/scenarios, traces/profiles and models/data */
     const char *user_dir; /* more scenarios, or NULL */
     const char *text;     /* the document itself, such as the store keeps; `file` is only its name

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "traces/importers/importer.h"
 
-enum { GROUPS_MAX = 4096 };
+enum { GROUPS_MAX = 4096, WINDOW_MIN_BYTES = 4096 };
 
 typedef struct topology_config {
     int kind;
@@ -39,6 +39,10 @@ static const gs_field node_fields[] = {
      "memory bandwidth that vector operations of a strategy get; default is the device's, else assumed"},
     {"usd_per_hour", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, usd_per_hour), "0", 0, 1e6, NULL,
      "price of one node; 0: not stated"},
+    {"nic_scale", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, nic_scale), "1", 1e-3, 1e3, NULL,
+     "rate of their nic, as a multiple of links.nic.bandwidth; 0.25: a quarter"},
+    {"overlap_slowdown", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, overlap_slowdown), "1", 1, 100, NULL,
+     "kernels that start while the rank communicates take so many times as long"},
 };
 #define LINK_FIELDS(class_text, bandwidth_text, latency_text)                                      \
     {"class", GS_FIELD_CHOICE, GS_FIELD_AT(gs_link, class_index), class_text, 0, 0, gs_link_class_names, \
@@ -112,9 +116,16 @@ static gs_status name_groups(gs_scenario_reader *reader, gs_node_group *groups, 
 static gs_status fit_to_launcher(gs_scenario_reader *reader, gs_node_group *groups, uint32_t count,
                                  int64_t total, gs_error *err)
 {
-    int64_t wanted = reader->source.options->ranks;
-    if (wanted <= 0 || wanted == total) {
+    const gs_scenario_options *options = reader->source.options;
+    int64_t wanted = options->ranks - (options->with_servers ? reader->servers.count : 0);
+    if (options->ranks <= 0 || wanted == total) {
         return GS_OK;
+    }
+    if (wanted <= 0) {
+        return gs_scenario_fail(reader, GS_EINVAL, "cluster.servers.count", err,
+                                "%lld servers are as many as the launcher's %lld processes; start "
+                                "more, one each for every rank and every server",
+                                (long long)reader->servers.count, (long long)options->ranks);
     }
     if (count > 1 || (wanted > groups[0].ranks && wanted % groups[0].ranks != 0)) {
         return gs_scenario_fail(reader, GS_EINVAL, "cluster.nodes", err,
@@ -132,6 +143,8 @@ static gs_status read_nodes(gs_scenario_reader *reader, gs_error *err)
 {
     void *items = NULL;
     uint32_t count = 0;
+    GS_TRY(gs_scenario_read_object(reader, "cluster.servers", &gs_scenario_servers_table,
+                                   &reader->servers, err));
     GS_TRY(gs_scenario_read_list(reader, "cluster.nodes", &gs_scenario_node_table, GROUPS_MAX,
                                  &items, &count, err));
     gs_json_at at;
@@ -195,8 +208,6 @@ static gs_status read_servers(gs_scenario_reader *reader, gs_error *err)
     gs_scenario *out = reader->out;
     GS_TRY(gs_scenario_read_object(reader, "cluster.placement", &gs_scenario_placement_table,
                                    &reader->placement, err));
-    GS_TRY(gs_scenario_read_object(reader, "cluster.servers", &gs_scenario_servers_table,
-                                   &reader->servers, err));
     if (reader->placement.order != 0) {
         gs_scenario_unsupported(reader,
                                 "cluster.placement.order: %s: not supported yet; use by_node",
@@ -220,6 +231,19 @@ static gs_status read_servers(gs_scenario_reader *reader, gs_error *err)
     return GS_OK;
 }
 
+/* A window of a few bytes would be an event a byte. */
+static gs_status check_window(const gs_scenario_reader *reader, const char *path,
+                              const gs_link *link, gs_error *err)
+{
+    if (link->window_bytes == 0 || link->window_bytes >= WINDOW_MIN_BYTES) {
+        return GS_OK;
+    }
+    return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                            "%lldB is below the least that a socket has; write 4KiB or more, or 0B "
+                            "for any",
+                            (long long)link->window_bytes);
+}
+
 gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
 {
     gs_cluster *cluster = &reader->out->cluster;
@@ -231,7 +255,10 @@ gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
                                    &cluster->nic, err));
     GS_TRY(gs_scenario_read_object(reader, "cluster.links.intra", &gs_scenario_intra_table,
                                    &cluster->intra, err));
+    GS_TRY(check_window(reader, "cluster.links.nic.window", &cluster->nic, err));
+    GS_TRY(check_window(reader, "cluster.links.intra.window", &cluster->intra, err));
     GS_TRY(read_nodes(reader, err));
+    GS_TRY(gs_scenario_read_codec_costs(reader, err));
     return read_servers(reader, err);
 }
 
@@ -325,5 +352,8 @@ bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root)
          ok;
     ok =
         gs_scenario_put_object(part, "servers", &gs_scenario_servers_table, &reader->servers) && ok;
+    ok = gs_scenario_put_list(part, "codecs", &gs_scenario_codec_cost_table, cluster->codecs,
+                              cluster->codec_count) &&
+         ok;
     return gs_json_set(root, "cluster", part) && ok;
 }

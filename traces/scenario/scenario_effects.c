@@ -7,8 +7,10 @@
 
 enum { VALUE_BYTES = 128, LIST_BYTES = 256, ANYWHERE = GS_LAYERS_MAX + 1 };
 
-static const char *const link_rates[] = {"bandwidth", "latency", "efficiency", NULL};
-static const char *const link_keys[] = {"bandwidth", "latency", "efficiency", "curve", NULL};
+static const char *const link_rates[] = {"bandwidth", "latency",     "efficiency", "sockets",
+                                         "window",    "per_message", NULL};
+static const char *const link_keys[] = {"bandwidth", "latency",     "efficiency", "sockets",
+                                        "window",    "per_message", "curve",      NULL};
 
 /* Who said it: 0 the command line, 1 the file, 2 what it extends, ...; beyond all: nobody. */
 static uint32_t depth_of(const gs_scenario_reader *reader, const char *path)
@@ -80,6 +82,16 @@ static void note_unused(gs_scenario_reader *reader, const effect *of, const char
 
 /* --- links ---------------------------------------------------------------------------------- */
 
+/* What sockets alone have. */
+static void check_sockets(gs_scenario_reader *reader, const effect *of)
+{
+    static const char *const of_sockets[] = {"window", "per_message", NULL};
+    const gs_link *link = of->values;
+    if (link->sockets != GS_SOCKETS_PROCESS) {
+        note_unused(reader, of, of_sockets, "sockets is channel; say process");
+    }
+}
+
 static void check_links(gs_scenario_reader *reader)
 {
     const gs_scenario *out = reader->out;
@@ -94,13 +106,20 @@ static void check_links(gs_scenario_reader *reader)
         note_unused(reader, &intra, link_keys,
                     "topology kind \"switch\" has a nic for every rank and no links inside nodes");
     }
+    bool has_inner = cluster->topology == GS_TOPOLOGY_NODES;
+    if (on_nic && outer->curve == NULL) {
+        check_sockets(reader, &nic);
+    }
+    if ((!on_nic || has_inner) && outer->curve == NULL) {
+        check_sockets(reader, &intra);
+    }
     effect *used = on_nic ? &nic : &intra;
     if (outer->curve != NULL) {
         used->depth =
             depth_of(reader, on_nic ? "cluster.links.nic.curve" : "cluster.links.intra.curve");
         note_unused(reader, used, link_rates, "the curve of this link gives the times");
     }
-    if (on_nic && cluster->topology == GS_TOPOLOGY_NODES) {
+    if (on_nic && has_inner) {
         static const char *const curve[] = {"curve", NULL};
         note_unused(reader, &intra, curve,
                     "it is used where one node holds all ranks; measure over the nodes and say "

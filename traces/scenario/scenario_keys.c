@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/nearest.h"
 
-enum { NAMES_MAX = 256, SECTIONS = 24, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
+enum { NAMES_MAX = 256, SECTIONS = 27, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
 
 typedef struct section {
     const char *path;            /* "a.b[]": each element of the list a.b */
@@ -30,10 +30,11 @@ static const gs_field root_fields[] = {
 const gs_field_table gs_scenario_root_table =
     GS_SCENARIO_TABLE("scenario", gs_root_config, root_fields);
 
-static const char *const root_keys[] = {"extends",    "cluster", "workload", "noise", "faults",
-                                        "strategies", "live",    "evaluate", "gates", NULL};
-static const char *const cluster_keys[] = {"topology",  "nodes",   "links",
-                                           "placement", "servers", NULL};
+static const char *const root_keys[] = {"extends", "cluster",     "workload", "noise",
+                                        "faults",  "strategies",  "live",     "evaluate",
+                                        "gates",   "calibration", NULL};
+static const char *const cluster_keys[] = {"topology", "nodes",  "links", "placement",
+                                           "servers",  "codecs", NULL};
 static const char *const link_keys[] = {"nic", "intra", NULL};
 static const char *const workload_keys[] = {"profile", "model",  "data",   "optimizer", "input",
                                             "memory",  "target", "budget", NULL};
@@ -41,6 +42,7 @@ static const char *const noise_keys[] = {"compute", "straggler", "latency",
                                          "input",   "bandwidth", NULL};
 static const char *const law_keys[] = {"samples", NULL};
 static const char *const evaluate_keys[] = {"metrics", NULL};
+static const char *const calibration_keys[] = {"hosts", "values", "notes", NULL};
 
 /* In the order in which errors are looked for. */
 static const section sections[SECTIONS] = {
@@ -53,6 +55,7 @@ static const section sections[SECTIONS] = {
     {"cluster.links.intra", &gs_scenario_intra_table, NULL},
     {"cluster.placement", &gs_scenario_placement_table, NULL},
     {"cluster.servers", &gs_scenario_servers_table, NULL},
+    {"cluster.codecs[]", &gs_scenario_codec_cost_table, NULL},
     {"workload", &gs_scenario_workload_table, workload_keys},
     {"workload.input", &gs_scenario_input_table, NULL},
     {"workload.memory", &gs_scenario_memory_table, NULL},
@@ -68,6 +71,8 @@ static const section sections[SECTIONS] = {
     {"live", &gs_scenario_live_table, NULL},
     {"evaluate", &gs_scenario_evaluate_table, evaluate_keys},
     {"gates[]", &gs_scenario_gate_table, NULL},
+    {"calibration", &gs_scenario_calibration_table, calibration_keys},
+    {"calibration.values[]", &gs_scenario_calibrated_table, NULL},
 };
 
 /* Names of a section's keys into names; returns how many. */
@@ -301,6 +306,37 @@ gs_status gs_scenario_read_list(gs_scenario_reader *reader, const char *path,
         GS_TRY(gs_config_read(table, item, &at, NULL, err));
     }
     *out = items;
+    *out_count = (uint32_t)count;
+    return GS_OK;
+}
+
+gs_status gs_scenario_read_texts(gs_scenario_reader *reader, const char *path, uint32_t count_max,
+                                 const char ***out, uint32_t *out_count, gs_error *err)
+{
+    gs_json_at list;
+    gs_json_at at;
+    *out = NULL;
+    *out_count = 0;
+    if (!gs_scenario_path_find(&reader->source.merged, path, &list)) {
+        return GS_OK;
+    }
+    bool is_list = gs_json_kind_of(list.value) == GS_JSON_LIST;
+    size_t count = is_list ? gs_json_count(list.value) : 0;
+    if (!is_list || count > count_max) {
+        return gs_json_fail(&list, GS_EINVAL, err, "takes a list of up to %u texts", count_max);
+    }
+    *out = GS_TAKE(reader->arena, const char *, count);
+    if (*out == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    for (size_t i = 0; gs_json_walk(&list, i, &at); i++) {
+        const char *text = NULL;
+        GS_TRY(gs_json_text(&at, &text, err));
+        (*out)[i] = gs_arena_text(reader->arena, text);
+        if ((*out)[i] == NULL) {
+            return gs_scenario_no_memory(reader, err);
+        }
+    }
     *out_count = (uint32_t)count;
     return GS_OK;
 }

@@ -12,8 +12,10 @@
 enum { FAULTS_MAX = 100000, GATES_MAX = 256, METRICS_MAX = 256, NAMES_MAX = 128 };
 
 static const char *const fault_kinds[] = {"slow", "crash", "hang", "link_down", "node_down", NULL};
-static const char *const transports[] = {"loop", "mpi", "nccl", NULL};
+const char *const gs_live_transport_names[] = {"auto", "loop", "mpi", "tcp", "nccl", NULL};
 static const char *const live_computes[] = {"train", "replay", NULL};
+static const char *const live_paces[] = {"sleep", "spin", NULL};
+static const char *const live_allreduces[] = {"program", "native", NULL};
 
 /* clang-format off */
 static const gs_field fault_fields[] = {
@@ -33,10 +35,25 @@ static const gs_field fault_fields[] = {
      "how long it lasts; 0s: to the end"},
 };
 static const gs_field live_fields[] = {
-    {"transport", GS_FIELD_CHOICE, GS_FIELD_AT(gs_live_config, transport), "loop", 0, 0, transports,
-     "how real ranks talk: loop is threads of one process"},
-    {"compute", GS_FIELD_CHOICE, GS_FIELD_AT(gs_live_config, compute), "train", 0, 0, live_computes,
-     "train really, or replay the profile's durations"},
+    {"transport", GS_FIELD_CHOICE, GS_FIELD_AT(gs_live_settings, transport), "auto", 0, 0,
+     gs_live_transport_names,
+     "how real ranks talk; loop: threads of one process; auto: loop without a launcher, else what fits it"},
+    {"compute", GS_FIELD_CHOICE, GS_FIELD_AT(gs_live_settings, compute), "train", 0, 0, live_computes,
+     "train really, or replay the profile's durations with the scenario's noise"},
+    {"pace", GS_FIELD_CHOICE, GS_FIELD_AT(gs_live_settings, pace), "sleep", 0, 0, live_paces,
+     "how replayed durations pass: asleep, or keeping a core busy"},
+    {"allreduce", GS_FIELD_CHOICE, GS_FIELD_AT(gs_live_settings, allreduce), "program", 0, 0, live_allreduces,
+     "dense all-reduces by the strategy's own schedule, or by MPI's or NCCL's"},
+    {"deadline", GS_FIELD_DURATION, GS_FIELD_AT(gs_live_settings, deadline_ns), "30s", 1e8, 3.6e12, NULL,
+     "a rank that is not heard of for so long is gone; longer than any pause of a rank"},
+    {"latency", GS_FIELD_DURATION, GS_FIELD_AT(gs_live_settings, latency_ns), "0s", 0, 6e10, NULL,
+     "added to each message on purpose, where it comes"},
+    {"jitter", GS_FIELD_DURATION, GS_FIELD_AT(gs_live_settings, jitter_ns), "0s", 0, 6e10, NULL,
+     "likewise at random, up to so much"},
+    {"chunk", GS_FIELD_BYTES, GS_FIELD_AT(gs_live_settings, chunk_bytes), "65000B", 1024, 1e9, NULL,
+     "largest piece that is handed to the network; MPI over TCP is best just below 64 KiB"},
+    {"poll", GS_FIELD_DURATION, GS_FIELD_AT(gs_live_settings, poll_ns), "50us", 1000, 1e9, NULL,
+     "longest sleep between two looks at the network"},
 };
 static const gs_field evaluate_fields[] = {
     {"seeds", GS_FIELD_INT, GS_FIELD_AT(gs_evaluate_config, seeds), "10", 1, 10000, NULL,
@@ -59,11 +76,18 @@ static const gs_field gate_fields[] = {
 const gs_field_table gs_scenario_fault_table =
     GS_SCENARIO_TABLE("faults[]", gs_fault_config, fault_fields);
 const gs_field_table gs_scenario_live_table =
-    GS_SCENARIO_TABLE("live", gs_live_config, live_fields);
+    GS_SCENARIO_TABLE("live", gs_live_settings, live_fields);
 const gs_field_table gs_scenario_evaluate_table =
     GS_SCENARIO_TABLE("evaluate", gs_evaluate_config, evaluate_fields);
 const gs_field_table gs_scenario_gate_table =
     GS_SCENARIO_TABLE("gates[]", gs_gate_config, gate_fields);
+
+gs_live_settings gs_live_settings_default(void)
+{
+    gs_live_settings settings;
+    gs_config_defaults(&gs_scenario_live_table, &settings);
+    return settings;
+}
 
 /* --- faults --------------------------------------------------------------------------------- */
 
@@ -203,10 +227,8 @@ static gs_status read_gates(gs_scenario_reader *reader, gs_error *err)
 gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err)
 {
     GS_TRY(read_faults(reader, err));
-    GS_TRY(gs_scenario_read_object(reader, "live", &gs_scenario_live_table, &reader->live, err));
-    if (reader->live.transport != 0 || reader->live.compute != 0) {
-        gs_scenario_unsupported(reader, "live: not supported yet; remove it");
-    }
+    GS_TRY(
+        gs_scenario_read_object(reader, "live", &gs_scenario_live_table, &reader->out->live, err));
     GS_TRY(gs_scenario_read_object(reader, "evaluate", &gs_scenario_evaluate_table,
                                    &reader->evaluate, err));
     reader->out->seeds = reader->evaluate.seeds;
@@ -226,7 +248,7 @@ bool gs_scenario_write_faults(const gs_scenario_reader *reader, gs_json *root)
 bool gs_scenario_write_later(const gs_scenario_reader *reader, gs_json *root)
 {
     gs_json *evaluate = gs_json_new_object();
-    bool ok = gs_scenario_put_object(root, "live", &gs_scenario_live_table, &reader->live);
+    bool ok = gs_scenario_put_object(root, "live", &gs_scenario_live_table, &reader->out->live);
     ok = gs_config_write(&gs_scenario_evaluate_table, &reader->evaluate, evaluate) && ok;
     ok = gs_scenario_put_texts(evaluate, "metrics", reader->metrics, reader->metric_count) && ok;
     ok = gs_json_set(root, "evaluate", evaluate) && ok;

@@ -68,11 +68,6 @@ typedef struct gs_fault_config {
     gs_time_ns for_ns;
 } gs_fault_config;
 
-typedef struct gs_live_config {
-    int transport;
-    int compute;
-} gs_live_config;
-
 typedef struct gs_evaluate_config {
     int64_t seeds;
     int64_t every;
@@ -97,7 +92,6 @@ typedef struct gs_scenario_reader {
     gs_target_config target;
     gs_budget_config budget;
     gs_bandwidth_config bandwidth;
-    gs_live_config live;
     gs_evaluate_config evaluate;
     const char **profile_files; /* as written, [profile_file_count] */
     const char **profile_paths; /* to open */
@@ -137,6 +131,12 @@ gs_status gs_scenario_read_memory(gs_scenario_reader *reader, gs_error *err);
  * table: the arena. */
 gs_status gs_scenario_time_layers(gs_scenario_reader *reader, const gs_layer_table *table,
                                   gs_profile *out, gs_error *err);
+/* cluster.codecs; once the codec of a strategy is known, what was measured of it; and how all was
+ * measured. */
+gs_status gs_scenario_read_codec_costs(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_apply_codec_cost(gs_scenario_reader *reader, gs_coding *coding,
+                                       gs_error *err);
+gs_status gs_scenario_read_calibration(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_curves(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_noise(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err);
@@ -147,6 +147,7 @@ gs_status gs_scenario_count_memory(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err);
 
 bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root);
+bool gs_scenario_write_calibration(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_workload(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_noise(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_faults(const gs_scenario_reader *reader, gs_json *root);
@@ -165,6 +166,9 @@ extern const gs_field_table gs_scenario_nic_table;
 extern const gs_field_table gs_scenario_intra_table;
 extern const gs_field_table gs_scenario_placement_table;
 extern const gs_field_table gs_scenario_servers_table;
+extern const gs_field_table gs_scenario_codec_cost_table;
+extern const gs_field_table gs_scenario_calibration_table;
+extern const gs_field_table gs_scenario_calibrated_table;
 extern const gs_field_table gs_scenario_workload_table;
 extern const gs_field_table gs_scenario_input_table;
 extern const gs_field_table gs_scenario_memory_table;
@@ -199,6 +203,15 @@ gs_status gs_scenario_fail(const gs_scenario_reader *reader, gs_status code, con
     __attribute__((format(printf, 5, 6)));
 
 gs_status gs_scenario_no_memory(const gs_scenario_reader *reader, gs_error *err);
+
+/* "NAME:key=value,..." with what differs from the defaults; NULL: no memory. Owner: the arena. */
+char *gs_scenario_label(const char *name, const gs_field_table *table, const void *config,
+                        gs_arena *arena);
+
+/* The list of texts at path; *out NULL and 0 where the key is absent. Errors: GS_EINVAL, GS_ENOMEM.
+ */
+gs_status gs_scenario_read_texts(gs_scenario_reader *reader, const char *path, uint32_t count_max,
+                                 const char ***out, uint32_t *out_count, gs_error *err);
 
 /* A remark, and what stands in the way of a run; the first one stays. */
 void gs_scenario_note(gs_scenario_reader *reader, const char *format, ...)

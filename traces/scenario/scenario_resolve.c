@@ -52,6 +52,7 @@ static gs_json *write_all(const gs_scenario_reader *reader)
     ok = gs_scenario_write_faults(reader, root) && ok;
     ok = gs_scenario_write_strategies(reader, root) && ok;
     ok = gs_scenario_write_later(reader, root) && ok;
+    ok = gs_scenario_write_calibration(reader, root) && ok;
     if (!ok) {
         gs_json_free(root);
         root = NULL;

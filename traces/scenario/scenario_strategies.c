@@ -86,6 +86,14 @@ static char *put_label(char *at, const char *end, const char *name, const gs_fie
     return at;
 }
 
+char *gs_scenario_label(const char *name, const gs_field_table *table, const void *config,
+                        gs_arena *arena)
+{
+    char label[LABEL_BYTES];
+    char *at = put_label(label, label + sizeof label, name, table, config, arena);
+    return at == NULL ? NULL : gs_arena_text(arena, label);
+}
+
 char *gs_strategy_label(const gs_strategy *strategy, const void *config, const gs_coding *coding,
                         gs_arena *arena)
 {
@@ -146,6 +154,9 @@ static gs_status make_choice(gs_scenario_reader *reader, const gs_strategy *stra
         .label = gs_strategy_label(strategy, config, coding, reader->arena),
         .algorithm = "",
     };
+    if (coding->codec != NULL) {
+        GS_TRY(gs_scenario_apply_codec_cost(reader, &out->coding, err));
+    }
     out->params_json = make_params(reader, out);
     return out->label == NULL || out->params_json == NULL ? gs_scenario_no_memory(reader, err)
                                                           : GS_OK;

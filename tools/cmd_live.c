@@ -1,0 +1,194 @@
+/* live: the strategies of a scenario on real ranks, in the rows of sim. Started once it is threads
+ * of this process; started by mpirun, srun or torchrun every process is a rank or a server, and
+ * process 0 alone prints and writes. */
+#include "base/hash.h"
+#include "live/live.h"
+#include "tools/interrupt.h"
+#include "tools/live_one.h"
+#include "tools/message.h"
+#include "tools/progress.h"
+#include "tools/sim_batch.h"
+#include "tools/verbs.h"
+#include "tools/version.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- before the runs */
+
+static int check_runnable(const gs_cli *cli, const gs_loaded *loaded, const gs_live_crew *crew)
+{
+    const gs_scenario *scenario = &loaded->scenario;
+    uint32_t processes = crew->crew == NULL ? 0 : gs_crew_size(crew->crew);
+    gs_error err = {0};
+    if (cli->flags.label[0] != '\0' && gs_store_check_label(cli->flags.label, &err) != GS_OK) {
+        return gs_complain_error(&err);
+    }
+    if (gs_scenario_runnable(scenario, &err) != GS_OK) {
+        return gs_complain_error(&err);
+    }
+    for (uint32_t i = 0; i < scenario->strategy_count; i++) {
+        uint32_t wanted = scenario->ranks + scenario->servers[i];
+        if (processes > 0 && wanted > processes) {
+            gs_complain("%s: %s: %u ranks and %u servers are %u processes, %s started %u",
+                        scenario->name, scenario->strategies[i].label, scenario->ranks,
+                        scenario->servers[i], wanted, crew->launch.launcher, processes);
+            return GS_EXIT_USAGE;
+        }
+    }
+    if (!scenario->workload.real_gradients && scenario->live.compute == 0) {
+        gs_complain("%s: there is nothing to train: live.compute=replay plays the profile's "
+                    "durations, workload.real_gradients=true trains",
+                    scenario->name);
+        return GS_EXIT_USAGE;
+    }
+    return GS_EXIT_OK;
+}
+
+/* All run the same program on the same scenario, or none does. */
+static int check_same(const gs_loaded *loaded, const gs_live_crew *crew)
+{
+    const gs_scenario *scenario = &loaded->scenario;
+    gs_tool_facts facts = gs_version_facts();
+    gs_error err;
+    if (crew->crew == NULL) {
+        return GS_EXIT_OK;
+    }
+    char *resolved = gs_need(gs_json_write(scenario->resolved, false));
+    char *build = gs_text("%s%s, %s", facts.commit, facts.dirty ? " changed" : "", facts.version);
+    char *config = gs_text("%s, %016" PRIx64, scenario->name,
+                           gs_hash(scenario->config_hash, resolved, strlen(resolved)));
+    gs_status status = gs_crew_same(crew->crew, "build", build, &err);
+    if (status == GS_OK) {
+        status = gs_crew_same(crew->crew, "scenario", config, &err);
+    }
+    free(resolved);
+    free(build);
+    free(config);
+    return status == GS_OK ? GS_EXIT_OK : gs_complain_error(&err);
+}
+
+/* ---------------------------------------------------------------- the runs */
+
+static void tell_note(const gs_cli *cli, const gs_live_crew *crew)
+{
+    if (crew->note != NULL && !cli->flags.quiet) {
+        gs_complain("note: transport tcp instead of nccl: %s", crew->note);
+    }
+}
+
+static int tell_plan(const gs_cli *cli, const gs_loaded *loaded, const gs_live_crew *crew)
+{
+    const gs_scenario *scenario = &loaded->scenario;
+    gs_output output;
+    int code = gs_output_open(&output, cli->flags.output);
+    if (code != GS_EXIT_OK) {
+        return code;
+    }
+    gs_sim_batch_header(cli, loaded, output.text);
+    for (uint32_t i = 0; i < scenario->strategy_count; i++) {
+        fprintf(output.text,
+                "would run %s with %" PRId64 " seed%s, %" PRId64 " time%s each, %" PRId64
+                " steps, over %s\n",
+                scenario->strategies[i].label, scenario->seeds, scenario->seeds == 1 ? "" : "s",
+                cli->flags.repeat, cli->flags.repeat == 1 ? "" : "s",
+                scenario->workload.budget_steps, crew->transport);
+    }
+    return gs_output_close(&output);
+}
+
+/* All processes know it: an interrupted run has ended on all of them. */
+static bool is_over(const gs_live_crew *crew, gs_run_status last)
+{
+    return last == GS_RUN_INTERRUPTED || (crew->crew != NULL && gs_crew_broken(crew->crew) != NULL);
+}
+
+/* Strategies in turn within a repeat, so that what changes with time changes for all of them. The
+ * outcomes lie by strategy, as the report has them. */
+static void run_batch(gs_sim_batch *batch, const gs_live_crew *crew)
+{
+    const gs_scenario *scenario = batch->scenario;
+    const gs_cli *cli = batch->cli;
+    gs_progress progress;
+    bool is_silent = !gs_live_crew_speaks(crew);
+    uint32_t ended = 0;
+    gs_run_status last = GS_RUN_OK;
+    gs_progress_start(&progress, cli, gs_sim_batch_runs(batch));
+    for (uint32_t turn = 0; turn < batch->seeds; turn++) {
+        for (uint32_t i = 0; i < scenario->strategy_count; i++) {
+            bool is_recorded =
+                cli->flags.recording[0] != '\0' && i == 0 && turn + 1 == batch->seeds;
+            gs_live_plan plan = {.scenario = scenario,
+                                 .crew = crew,
+                                 .keep_all_ranks = cli->flags.steps == GS_STEPS_ALL,
+                                 .recording = is_recorded ? cli->flags.recording : NULL};
+            uint32_t run = i * batch->seeds + turn;
+            if (!is_over(crew, last)) {
+                gs_live_one(&plan, i, scenario->seed + turn / batch->repeats,
+                            &batch->outcomes[run]);
+                last = batch->outcomes[run].status;
+            }
+            if (!is_silent && batch->outcomes[run].started) {
+                gs_sim_store_ended(batch, run);
+                ended++;
+                gs_progress_tell(&progress, ended, (double)ended / gs_sim_batch_runs(batch));
+            }
+        }
+    }
+    gs_progress_end(&progress);
+}
+
+static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_live_crew *crew)
+{
+    gs_sim_batch batch;
+    gs_output output = {0};
+    bool speaks = gs_live_crew_speaks(crew);
+    int code = speaks ? gs_output_open(&output, cli->flags.output) : GS_EXIT_OK;
+    code = gs_live_crew_agree(crew, code);
+    if (code != GS_EXIT_OK) {
+        return code;
+    }
+    tell_note(cli, crew);
+    gs_sim_batch_begin(cli, loaded, GS_SOURCE_LIVE, (uint32_t)cli->flags.repeat, &batch);
+    gs_interrupt_watch();
+    run_batch(&batch, crew);
+    if (!speaks) {
+        gs_sim_batch_drop(&batch);
+        return GS_EXIT_OK;
+    }
+    return gs_sim_batch_end(&batch, loaded, &output);
+}
+
+int gs_cmd_live(const gs_cli *cli)
+{
+    gs_live_crew crew;
+    gs_loaded loaded;
+    gs_error err;
+    if (gs_live_crew_find(&crew, &err) != GS_OK) {
+        return gs_complain_error(&err);
+    }
+    int code = gs_scenario_load(cli, &loaded);
+    const gs_live_settings fallback = gs_live_settings_default();
+    const gs_live_settings *settings = code == GS_EXIT_OK ? &loaded.scenario.live : &fallback;
+    if (gs_live_crew_open(&crew, cli, settings, &err) != GS_OK) {
+        code = code == GS_EXIT_OK ? gs_complain_error(&err) : code;
+    } else {
+        if (code == GS_EXIT_OK) {
+            code = check_runnable(cli, &loaded, &crew);
+        }
+        code = gs_live_crew_agree(&crew, code);
+        if (code == GS_EXIT_OK) {
+            code = check_same(&loaded, &crew);
+        }
+        if (code == GS_EXIT_OK && cli->flags.dry_run) {
+            code = gs_live_crew_speaks(&crew) ? tell_plan(cli, &loaded, &crew) : GS_EXIT_OK;
+        } else if (code == GS_EXIT_OK) {
+            code = run_all(cli, &loaded, &crew);
+            code = gs_live_crew_agree(&crew, code);
+        }
+    }
+    gs_live_crew_close(&crew);
+    gs_scenario_unload(&loaded);
+    return code;
+}

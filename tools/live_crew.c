@@ -1,0 +1,178 @@
+#include "tools/live_crew.h"
+
+#include "tools/message.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+gs_status gs_live_crew_find(gs_live_crew *out, gs_error *err)
+{
+    *out = (gs_live_crew){.transport = "loop"};
+    GS_TRY(gs_launch_find(&out->launch, err));
+    if (out->launch.rank > 0) {
+        gs_message_keep();
+    }
+    return GS_OK;
+}
+
+bool gs_live_crew_speaks(const gs_live_crew *crew)
+{
+    return crew->launch.rank == 0;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static gs_status transport_of(const gs_live_crew *crew, const gs_cli *cli,
+                              const gs_live_settings *settings, int *out, gs_error *err)
+{
+    int chosen = settings->transport;
+    if (cli->from[GS_FLAG_transport] == GS_FROM_FLAG) {
+        chosen = cli->flags.transport;
+    }
+    bool is_launched = crew->launch.launcher != NULL;
+    bool is_torchrun = is_launched && strcmp(crew->launch.launcher, "torchrun") == 0;
+    if (chosen == GS_TRANSPORT_AUTO) {
+        chosen = !is_launched  ? GS_TRANSPORT_LOOP
+                 : is_torchrun ? GS_TRANSPORT_NCCL
+                               : GS_TRANSPORT_MPI;
+    }
+    if (chosen == GS_TRANSPORT_LOOP && is_launched && crew->launch.ranks > 1) {
+        return gs_fail(err, GS_EINVAL,
+                       "transport loop is threads of one process, and %s started %u; start one, or "
+                       "choose mpi, tcp or nccl",
+                       crew->launch.launcher, crew->launch.ranks);
+    }
+    *out = chosen;
+    return GS_OK;
+}
+
+static gs_crew_config config_of(const gs_live_crew *crew, const gs_live_settings *settings)
+{
+    const gs_launch *launch = &crew->launch;
+    return (gs_crew_config){
+        .carried = {.chunk_bytes = (size_t)settings->chunk_bytes,
+                    .poll_ns = settings->poll_ns,
+                    .deadline_ns = settings->deadline_ns,
+                    .processes = launch->ranks,
+                    .process = launch->rank,
+                    .local_process = launch->local_rank,
+                    .address = launch->address[0] == '\0' ? NULL : launch->address,
+                    .job = launch->job[0] == '\0' ? NULL : launch->job},
+    };
+}
+
+/* nccl moves data; what announces it travels on a carrier of the launcher's. */
+static gs_status open_control(gs_live_crew *crew, gs_crew_config *config, gs_error *err)
+{
+    bool is_torchrun =
+        crew->launch.launcher == NULL || strcmp(crew->launch.launcher, "torchrun") == 0;
+    GS_TRY(gs_carrier_find(is_torchrun ? "tcp" : "mpi", &crew->control, err));
+    gs_status status = crew->control->open(&config->carried, &crew->control_net, err);
+    if (status != GS_OK) {
+        crew->control = NULL;
+        return status;
+    }
+    config->carried.control = crew->control;
+    config->carried.control_net = crew->control_net;
+    return GS_OK;
+}
+
+static gs_status open_as(gs_live_crew *crew, int transport, const gs_live_settings *settings,
+                         gs_error *err)
+{
+    gs_crew_config config = config_of(crew, settings);
+    crew->transport = gs_live_transport_names[transport];
+    if (transport == GS_TRANSPORT_LOOP) {
+        return GS_OK;
+    }
+    GS_TRY(gs_carrier_find(crew->transport, &config.carrier, err));
+    if (transport == GS_TRANSPORT_NCCL) {
+        GS_TRY(open_control(crew, &config, err));
+    }
+    return gs_crew_open(&config, &crew->crew, err);
+}
+
+static void close_control(gs_live_crew *crew, bool is_broken)
+{
+    if (crew->control != NULL && is_broken) {
+        crew->control->abort(crew->control_net);
+    } else if (crew->control != NULL) {
+        crew->control->close(crew->control_net);
+    }
+    crew->control = NULL;
+}
+
+gs_status gs_live_crew_open(gs_live_crew *crew, const gs_cli *cli, const gs_live_settings *settings,
+                            gs_error *err)
+{
+    int transport = GS_TRANSPORT_LOOP;
+    bool is_auto =
+        settings->transport == GS_TRANSPORT_AUTO && cli->from[GS_FLAG_transport] != GS_FROM_FLAG;
+    GS_TRY(transport_of(crew, cli, settings, &transport, err));
+    gs_status status = open_as(crew, transport, settings, err);
+    if (status == GS_EUNSUPPORTED && is_auto && transport == GS_TRANSPORT_NCCL) {
+        close_control(crew, false);
+        crew->no_device = *err;
+        crew->note = crew->no_device.text;
+        status = open_as(crew, GS_TRANSPORT_TCP, settings, err);
+    }
+    return status;
+}
+
+void gs_live_crew_close(gs_live_crew *crew)
+{
+    bool is_broken = crew->crew != NULL && gs_crew_broken(crew->crew) != NULL;
+    gs_crew_close(crew->crew);
+    crew->crew = NULL;
+    close_control(crew, is_broken);
+}
+
+/* ---------------------------------------------------------------- one voice */
+
+typedef struct ending {
+    int code;
+    char text[GS_ERROR_TEXT_BYTES];
+} ending;
+
+static void say_first(gs_live_crew *crew, const gs_crew_bytes *all, ending *out)
+{
+    for (uint32_t i = 0; i < gs_crew_size(crew->crew); i++) {
+        ending other;
+        memcpy(&other, all[i].data, sizeof other);
+        if (other.code != GS_EXIT_OK && out->code == GS_EXIT_OK) {
+            *out = other;
+            if (i > 0 && other.text[0] != '\0') {
+                gs_complain("%s: %s", gs_crew_name(crew->crew, i), other.text);
+            }
+        }
+    }
+}
+
+int gs_live_crew_agree(gs_live_crew *crew, int code)
+{
+    if (crew->crew == NULL) {
+        return code;
+    }
+    ending mine = {.code = code};
+    gs_error err;
+    snprintf(mine.text, sizeof mine.text, "%s", gs_message_kept());
+    gs_crew_bytes *all = gs_need(calloc(gs_crew_size(crew->crew), sizeof *all));
+    gs_status status = gs_crew_gather(crew->crew, &mine, sizeof mine, all, &err);
+    ending agreed = {.code = GS_EXIT_OK};
+    if (status == GS_OK && gs_live_crew_speaks(crew)) {
+        say_first(crew, all, &agreed);
+    }
+    if (status == GS_OK) {
+        status = gs_crew_share(crew->crew, &agreed, sizeof agreed, &err);
+    }
+    for (uint32_t i = 0; i < gs_crew_size(crew->crew); i++) {
+        free(all[i].data);
+    }
+    free(all);
+    if (status != GS_OK) {
+        gs_complain("%s", err.text);
+        return code == GS_EXIT_OK ? GS_EXIT_FAILED : code;
+    }
+    return agreed.code;
+}
