@@ -164,8 +164,13 @@ static void check_left(test *t, uint64_t cookie)
 static bool handle_events(test *t)
 {
     bool any = false;
+    bool is_lost = false;
     for (gs_carried said;; any = true) {
         t->carrier->poll(t->net, &said);
+        if (said.kind == GS_CARRIED_NOTHING && is_lost) {
+            t->carrier->abort(t->net);
+            exit(EXIT_LOST);
+        }
         if (said.kind == GS_CARRIED_NOTHING) {
             return any;
         }
@@ -175,8 +180,7 @@ static bool handle_events(test *t)
             check_left(t, said.cookie);
         } else if (said.kind == GS_CARRIED_LOST) {
             (void)fprintf(stderr, "process %u: lost %u: %s\n", t->rank, said.peer, said.text);
-            t->carrier->abort(t->net);
-            exit(EXIT_LOST);
+            is_lost = true;
         } else {
             fail(t, "a sum that nobody asked for", said.cookie);
         }
@@ -319,10 +323,15 @@ int main(int argc, char **argv)
     t.rank = launch.rank;
     t.frames = strtoull(argv[3], NULL, 10);
     t.state = t.rank;
+    gs_time_ns deadline_ns = (argc > 4 ? strtoll(argv[4], NULL, 10) : 20000) * GS_NS_PER_MS;
+    if (strcmp(argv[2], "absent") == 0 && t.rank == t.ranks - 1) {
+        const struct timespec late = {.tv_sec = deadline_ns / GS_NS_PER_S + 2};
+        (void)nanosleep(&late, NULL);
+        return 0;
+    }
     gs_carrier_config config = {.chunk_bytes = CHUNK_BYTES,
                                 .poll_ns = 50 * GS_NS_PER_US,
-                                .deadline_ns =
-                                    (argc > 4 ? strtoll(argv[4], NULL, 10) : 20000) * GS_NS_PER_MS,
+                                .deadline_ns = deadline_ns,
                                 .processes = t.ranks,
                                 .process = t.rank,
                                 .local_process = launch.local_rank,
