@@ -1,91 +1,32 @@
 #include "models/halves.h"
 
+#include "models/element.h"
+
 #include <stdbool.h>
-#include <string.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
 
-static uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* The upper bits of a whole number, rounded to nearest, ties to even. */
-static uint32_t shifted(uint32_t value, uint32_t shift)
-{
-    uint32_t half = UINT32_C(1) << (shift - 1);
-    return (value + half - 1 + (value >> shift & 1)) >> shift;
-}
-
-/* ---------------------------------------------------------------- one number */
-
-enum { EXPONENT_SHIFT = 112 /* biases: 127 of a float less 15 of a half */ };
-
 uint16_t gs_fp16_of_float(float value)
 {
-    const uint32_t infinite = 0x7f800000, too_large = 0x477ff000; /* 65520: half way to 65536 */
-    const uint32_t normal = 0x38800000;                           /* 2^-14 */
-    uint32_t bits = bits_of(value);
-    uint32_t sign = bits >> 16 & 0x8000;
-    uint32_t size = bits & 0x7fffffff;
-    if (size > infinite) {
-        return (uint16_t)(sign | 0x7e00 | (size >> 13 & 0x3ff)); /* quiet, with its upper bits */
-    }
-    if (size >= too_large) {
-        return (uint16_t)(sign | 0x7c00);
-    }
-    if (size >= normal) {
-        return (uint16_t)(sign | shifted(size - ((uint32_t)EXPONENT_SHIFT << 23), 13));
-    }
-    uint32_t exponent = size >> 23;
-    if (exponent < 102) { /* below 2^-25, half of the smallest: 0 */
-        return (uint16_t)sign;
-    }
-    /* fraction 2^(exponent - 150) in units of 2^-24. */
-    uint32_t fraction = (size & 0x7fffff) | 0x800000;
-    return (uint16_t)(sign | shifted(fraction, 126 - exponent));
+    return gs_element_fp16_of(value);
 }
 
 float gs_float_of_fp16(uint16_t half)
 {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t exponent = half >> 10 & 0x1f;
-    uint32_t fraction = half & 0x3ff;
-    if (exponent == 0x1f) {
-        uint32_t quiet = fraction != 0 ? 0x400000 : 0;
-        return float_of(sign | 0x7f800000 | quiet | fraction << 13);
-    }
-    if (exponent == 0) { /* fraction 2^-24 is a normal float, and exact */
-        float size = (float)fraction * 0x1p-24F;
-        return float_of(sign | bits_of(size));
-    }
-    return float_of(sign | (exponent + EXPONENT_SHIFT) << 23 | fraction << 13);
+    return gs_element_of_fp16(half);
 }
 
 uint16_t gs_bf16_of_float(float value)
 {
-    uint32_t bits = bits_of(value);
-    if ((bits & 0x7fffffff) > 0x7f800000) {
-        return (uint16_t)(bits >> 16 | 0x40);
-    }
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    return gs_element_bf16_of(value);
 }
 
 float gs_float_of_bf16(uint16_t half)
 {
-    return float_of((uint32_t)half << 16);
+    return gs_element_of_bf16(half);
 }
 
 /* ---------------------------------------------------------------- many */

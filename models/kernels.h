@@ -22,6 +22,13 @@
     X(sub,   a[i] - b[i])
 /* clang-format on */
 
+typedef enum gs_kernel {
+#define GS_KERNEL_ENUM(name, formula) GS_KERNEL_##name,
+    GS_KERNEL_LIST(GS_KERNEL_ENUM)
+#undef GS_KERNEL_ENUM
+        GS_KERNEL_COUNT
+} gs_kernel;
+
 /* gs_kernel_NAME: dst[i] = its formula, for i in 0..count-1. Shapes: dst, a and b hold count
  * floats; a and b may each be dst itself, but must not overlap it in part. Cannot fail. */
 #define GS_KERNEL_DECLARE(name, formula)                                                           \

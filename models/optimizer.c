@@ -139,6 +139,15 @@ static void apply_rule(const gs_rule_step *step)
 
 bool gs_optimizer_apply(const gs_optimizer_config *config, const gs_optimizer_update *update)
 {
+    return gs_optimizer_apply_on(NULL, NULL, config, update);
+}
+
+bool gs_optimizer_apply_on(const gs_accelerator *device, void *device_context,
+                           const gs_optimizer_config *config, const gs_optimizer_update *update)
+{
+    if (device != NULL && gs_optimizer_needs_whole(config)) {
+        (void)device->synchronise(device_context, NULL); /* a failure is told by the next one too */
+    }
     size_t whole = update->parameter_count;
     GS_ASSERT(update->offset <= whole && update->count <= whole - update->offset);
     GS_ASSERT(!gs_optimizer_needs_whole(config) || update->count == whole);
@@ -163,6 +172,8 @@ bool gs_optimizer_apply(const gs_optimizer_config *config, const gs_optimizer_up
         .rate = config->rate * update->rate_scale *
                 gs_schedule_factor(&config->schedule, update->samples),
         .factor = (float)factor,
+        .device = device,
+        .device_context = device_context,
     });
     return true;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/config.h"
+#include "models/accelerator.h"
 #include "models/schedule.h"
 
 struct gs_network;
@@ -72,6 +73,10 @@ typedef struct gs_optimizer_update {
  * several threads; norms are sums in double in a fixed order. Where gs_optimizer_needs_whole, the
  * slice must be everything. Cannot fail. */
 bool gs_optimizer_apply(const gs_optimizer_config *config, const gs_optimizer_update *update);
+/* The same on a device, whose memory the update's vectors lie in; norms are worked out here, once
+ * the device has come so far. NULL: as gs_optimizer_apply. */
+bool gs_optimizer_apply_on(const gs_accelerator *device, void *device_context,
+                           const gs_optimizer_config *config, const gs_optimizer_update *update);
 
 /* Does an element's update depend on other elements? With clip, lars and a dynamic loss scale. */
 bool gs_optimizer_needs_whole(const gs_optimizer_config *config);

@@ -1,6 +1,5 @@
 #include "models/optimizer_rules.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "base/assert.h"
@@ -25,123 +24,105 @@ double gs_sum_of_squares(const float *floats, size_t count)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* What is left of an average once its gradients stay 0, as those of a closed unit do: it would fall
- * into the subnormal floats, where processors take a hundred times as long, and stay there. NaN is
- * kept. */
-GS_WIDE_BODY float normal_or_zero(float value)
+/* ---------------------------------------------------------------- over elements */
+
+GS_WIDE_BODY void update_body(const gs_element_update *update)
 {
-    return fabsf(value) < FLT_MIN ? 0.0F : value;
-}
-
-/* ---------------------------------------------------------------- sgd */
-
-typedef struct sgd {
-    float rate, momentum, decay, factor;
-} sgd;
-
-GS_WIDE_BODY void plain(sgd by, float *parameters, const float *gradient, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        parameters[i] -= by.rate * (by.factor * gradient[i] + by.decay * parameters[i]);
+    float *parameters = update->parameters;
+    const float *gradient = update->gradient;
+    float *state = update->state, *square = update->square;
+    size_t count = update->count;
+    gs_sgd_numbers sgd = update->sgd;
+    gs_adam_numbers adam = update->adam;
+    switch (update->form) {
+    case GS_UPDATE_SGD:
+        for (size_t i = 0; i < count; i++) {
+            gs_element_sgd(sgd, &parameters[i], gradient[i]);
+        }
+        break;
+    case GS_UPDATE_HEAVY_BALL:
+        for (size_t i = 0; i < count; i++) {
+            gs_element_heavy_ball(sgd, &parameters[i], gradient[i], &state[i]);
+        }
+        break;
+    case GS_UPDATE_NESTEROV:
+        for (size_t i = 0; i < count; i++) {
+            gs_element_nesterov(sgd, &parameters[i], gradient[i], &state[i]);
+        }
+        break;
+    case GS_UPDATE_ADAM:
+        for (size_t i = 0; i < count; i++) {
+            gs_element_adam(adam, &parameters[i], gradient[i], &state[i], &square[i]);
+        }
+        break;
     }
 }
 
-GS_WIDE_BODY void heavy_ball(sgd by, float *parameters, const float *gradient, float *velocity,
-                             size_t count)
+GS_WIDE static void update_wide(const gs_element_update *update)
 {
-    for (size_t i = 0; i < count; i++) {
-        velocity[i] = normal_or_zero(by.momentum * velocity[i] +
-                                     (by.factor * gradient[i] + by.decay * parameters[i]));
-        parameters[i] -= by.rate * velocity[i];
-    }
+    update_body(update);
 }
 
-GS_WIDE_BODY void nesterov(sgd by, float *parameters, const float *gradient, float *velocity,
-                           size_t count)
+static void run(const gs_rule_step *step, const gs_element_update *update)
 {
-    for (size_t i = 0; i < count; i++) {
-        float g = by.factor * gradient[i] + by.decay * parameters[i];
-        velocity[i] = normal_or_zero(by.momentum * velocity[i] + g);
-        parameters[i] -= by.rate * (g + by.momentum * velocity[i]);
-    }
-}
-
-GS_WIDE_BODY void sgd_body(const gs_rule_step *step)
-{
-    const gs_optimizer_config *config = step->config;
-    const gs_optimizer_update *update = step->update;
-    sgd by = {(float)step->rate, (float)config->momentum, (float)config->weight_decay,
-              step->factor};
-    float *parameters = update->parameters + update->offset;
-    const float *gradient = update->gradient + update->offset;
-    if (gs_optimizer_state_vectors(config) == 0) {
-        plain(by, parameters, gradient, update->count);
-        return;
-    }
-    GS_ASSERT(update->state != NULL);
-    float *velocity = update->state + update->offset;
-    if (config->nesterov) {
-        nesterov(by, parameters, gradient, velocity, update->count);
+    GS_ASSERT(update->form == GS_UPDATE_SGD || update->state != NULL);
+    if (step->device != NULL) {
+        step->device->update(step->device_context, update);
+    } else if (GS_IS_WIDE) {
+        update_wide(update);
     } else {
-        heavy_ball(by, parameters, gradient, velocity, update->count);
+        update_body(update);
     }
 }
 
-GS_WIDE static void sgd_wide(const gs_rule_step *step)
+/* ---------------------------------------------------------------- sgd and adam */
+
+/* Of the elements from offset on. */
+static gs_element_update update_of(const gs_rule_step *step, size_t offset, size_t count)
 {
-    sgd_body(step);
+    const gs_optimizer_update *update = step->update;
+    return (gs_element_update){
+        .parameters = update->parameters + offset,
+        .gradient = update->gradient + offset,
+        .state = update->state == NULL ? NULL : update->state + offset,
+        .count = count,
+    };
 }
 
 void gs_rule_sgd(const gs_rule_step *step)
 {
-    if (GS_IS_WIDE) {
-        sgd_wide(step);
-    } else {
-        sgd_body(step);
-    }
-}
-
-/* ---------------------------------------------------------------- adam */
-
-GS_WIDE_BODY void adam_body(const gs_rule_step *step)
-{
     const gs_optimizer_config *config = step->config;
-    const gs_optimizer_update *update = step->update;
-    GS_ASSERT(update->state != NULL && update->updates >= 0);
-    float *parameters = update->parameters + update->offset;
-    const float *gradient = update->gradient + update->offset;
-    float *mean = update->state + update->offset;
-    float *square = update->state + update->parameter_count + update->offset;
-    double t = (double)update->updates + 1.0;
-    float rate = (float)(step->rate / (1.0 - pow(config->beta1, t)));
-    float root = (float)(1.0 / sqrt(1.0 - pow(config->beta2, t)));
-    float beta1 = (float)config->beta1, beta2 = (float)config->beta2;
-    float rest1 = (float)(1.0 - config->beta1), rest2 = (float)(1.0 - config->beta2);
-    float epsilon = (float)config->epsilon;
-    bool is_apart = config->kind == GS_ADAMW;
-    float decay = is_apart ? 0.0F : (float)config->weight_decay;
-    float keep = is_apart ? (float)(1.0 - step->rate * config->weight_decay) : 1.0F;
-    for (size_t i = 0; i < update->count; i++) {
-        float x = parameters[i] * keep;
-        float g = step->factor * gradient[i] + decay * parameters[i];
-        mean[i] = normal_or_zero(beta1 * mean[i] + rest1 * g);
-        square[i] = normal_or_zero(beta2 * square[i] + rest2 * (g * g));
-        parameters[i] = x - rate * (mean[i] / (sqrtf(square[i]) * root + epsilon));
+    gs_element_update update = update_of(step, step->update->offset, step->update->count);
+    if (gs_optimizer_state_vectors(config) > 0) {
+        update.form = config->nesterov ? GS_UPDATE_NESTEROV : GS_UPDATE_HEAVY_BALL;
     }
-}
-
-GS_WIDE static void adam_wide(const gs_rule_step *step)
-{
-    adam_body(step);
+    update.sgd = (gs_sgd_numbers){(float)step->rate, (float)config->momentum,
+                                  (float)config->weight_decay, step->factor};
+    run(step, &update);
 }
 
 void gs_rule_adam(const gs_rule_step *step)
 {
-    if (GS_IS_WIDE) {
-        adam_wide(step);
-    } else {
-        adam_body(step);
-    }
+    const gs_optimizer_config *config = step->config;
+    GS_ASSERT(step->update->state != NULL && step->update->updates >= 0);
+    gs_element_update update = update_of(step, step->update->offset, step->update->count);
+    double t = (double)step->update->updates + 1.0;
+    bool is_apart = config->kind == GS_ADAMW;
+    update.form = GS_UPDATE_ADAM;
+    update.square = update.state + step->update->parameter_count;
+    update.adam = (gs_adam_numbers){
+        .rate = (float)(step->rate / (1.0 - pow(config->beta1, t))),
+        .root = (float)(1.0 / sqrt(1.0 - pow(config->beta2, t))),
+        .beta1 = (float)config->beta1,
+        .beta2 = (float)config->beta2,
+        .rest1 = (float)(1.0 - config->beta1),
+        .rest2 = (float)(1.0 - config->beta2),
+        .epsilon = (float)config->epsilon,
+        .decay = is_apart ? 0.0F : (float)config->weight_decay,
+        .keep = is_apart ? (float)(1.0 - step->rate * config->weight_decay) : 1.0F,
+        .factor = step->factor,
+    };
+    run(step, &update);
 }
 
 /* ---------------------------------------------------------------- lars */
@@ -158,15 +139,14 @@ static void apply_to_layer(const gs_rule_step *step, size_t offset, size_t count
     if (size > 0.0 && slope > 0.0) {
         trust = config->trust * size / (slope + config->weight_decay * size);
     }
-    float factor = (float)(trust * (double)step->factor);
-    float decay = (float)(trust * config->weight_decay);
-    sgd by = {(float)step->rate, (float)config->momentum, decay, factor};
-    if (gs_optimizer_state_vectors(config) == 0) {
-        plain(by, weights, gradient, count);
-    } else {
-        GS_ASSERT(update->state != NULL);
-        heavy_ball(by, weights, gradient, update->state + offset, count);
+    gs_element_update part = update_of(step, offset, count);
+    if (gs_optimizer_state_vectors(config) > 0) {
+        part.form = GS_UPDATE_HEAVY_BALL;
     }
+    part.sgd = (gs_sgd_numbers){(float)step->rate, (float)config->momentum,
+                                (float)(trust * config->weight_decay),
+                                (float)(trust * (double)step->factor)};
+    run(step, &part);
 }
 
 void gs_rule_lars(const gs_rule_step *step)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "models/accelerator.h"
 #include "models/optimizer.h"
 
 typedef struct gs_rule_step {
@@ -11,6 +12,8 @@ typedef struct gs_rule_step {
     const gs_optimizer_update *update;
     double rate;  /* of this update */
     float factor; /* the gradient is multiplied by it first: loss scale and clipping */
+    const gs_accelerator *device; /* that works on the elements; NULL: this processor */
+    void *device_context;
 } gs_rule_step;
 
 /* g = factor gradient + decay x;  v = m v + g;  x -= rate v, or with nesterov x -= rate (g + m v).

@@ -209,10 +209,16 @@ gs_status gs_task_gradient(gs_task_workspace *workspace, const gs_task_request *
 
 bool gs_task_apply(const gs_task *task, const gs_optimizer_update *update)
 {
+    return gs_task_apply_on(NULL, NULL, task, update);
+}
+
+bool gs_task_apply_on(const gs_accelerator *device, void *device_context, const gs_task *task,
+                      const gs_optimizer_update *update)
+{
     gs_optimizer_update full = *update;
     full.parameter_count = gs_task_parameter_count(task);
     full.network = &task->network;
-    return gs_optimizer_apply(&task->config.optimizer, &full);
+    return gs_optimizer_apply_on(device, device_context, &task->config.optimizer, &full);
 }
 
 gs_status gs_task_evaluate(gs_task_workspace *workspace, const float *parameters, double *out_loss,

@@ -84,6 +84,9 @@ GS_MUST_USE gs_status gs_task_gradient(gs_task_workspace *workspace, const gs_ta
 /* One step of the task's optimizer on a slice, of this task's network whatever update says; see
  * gs_optimizer_apply. */
 bool gs_task_apply(const gs_task *task, const gs_optimizer_update *update);
+/* See gs_optimizer_apply_on. */
+bool gs_task_apply_on(const gs_accelerator *device, void *device_context, const gs_task *task,
+                      const gs_optimizer_update *update);
 
 /* Mean loss and share of right answers (0..1; of numbers 0) over the whole test set. Errors:
  * GS_EDIVERGED. */
