@@ -4,6 +4,7 @@
 #include "strategies/bucket.h"
 #include "strategies/coding.h"
 #include "strategies/stateless.h"
+#include "strategies/synchronous.h"
 #include "strategies/world.h"
 
 typedef struct config {
@@ -15,17 +16,10 @@ typedef struct config {
     int average;
 } config;
 
-typedef struct state {
-    uint32_t pending; /* buckets of this step that are not reduced yet */
-    bool backward;    /* the gradient is being computed */
-    bool quiescing;
-} state;
-
 enum { COMMUNICATOR = 0, TENSOR = -1, AUTO = 0, BEFORE = 0 };
 
 static const char *const bucket_words[] = {"tensor", NULL};
 static const char *const algorithms[] = {"auto", "naive", "ring", NULL};
-
 static const char *const averages[] = {"before", "after", NULL};
 
 static const gs_field fields[] = {
@@ -37,13 +31,7 @@ static const gs_field fields[] = {
      .maximum = 0x1p40,
      .choices = bucket_words,
      .help = "a bucket closes once it holds this much gradient; tensor: one bucket a tensor"},
-    {.name = "first_bucket",
-     .kind = GS_FIELD_BYTES,
-     GS_FIELD_AT(config, first_bucket_bytes),
-     .default_text = "1MiB",
-     .minimum = 1,
-     .maximum = 0x1p40,
-     .help = "the same for the first bucket, small so that communication starts early"},
+    GS_SYNC_FIRST_BUCKET_FIELD(config),
     {.name = "accumulation",
      .kind = GS_FIELD_INT,
      GS_FIELD_AT(config, accumulation),
@@ -90,7 +78,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     (void)err;
     gs_bucket_rule rule = buckets_of(chosen);
     *out = (gs_layout){
-        .state_bytes = {[GS_WORKER] = sizeof(state)},
+        .state_bytes = {[GS_WORKER] = sizeof(gs_sync_step)},
         .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
         .communicator_count = 1,
         .communicators[COMMUNICATOR] = {.coded = true,
@@ -111,48 +99,25 @@ static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_codi
     return gs_coding_bucket_bytes(coding, job, &rule);
 }
 
-static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
+static gs_plan step_begin(gs_world *world, void *step, const gs_event *event)
 {
     const config *chosen = gs_world_config(world);
-    state *self = memory;
+    gs_plan plan = gs_sync_begin(world, step);
     (void)event;
-    if (self->pending > 0) {
-        return (gs_plan){.go = false};
+    if (plan.go && chosen->accumulation > 0) {
+        plan.micro_steps = (uint32_t)chosen->accumulation;
     }
-    self->pending = gs_bucket_count(world);
-    self->backward = true;
-    int64_t passes =
-        chosen->accumulation > 0 ? chosen->accumulation : gs_world_job(world)->accumulation;
-    return (gs_plan){.go = true, .at = GS_PARAM, .micro_steps = (uint32_t)passes};
+    return plan;
 }
 
-static void divide(gs_world *world, gs_slice slice)
-{
-    gs_vec(world, GS_VOP_scale, slice, slice, 1.0 / gs_world_job(world)->ranks);
-}
-
-/* DDP takes the mean before the sum: a sum of n gradients could overflow in half precision. */
 static void reduce(gs_world *world, uint32_t bucket)
 {
     const config *chosen = gs_world_config(world);
     gs_slice slice = gs_bucket_slice(world, bucket);
     if (chosen->average == BEFORE) {
-        divide(world, slice);
+        gs_sync_divide(world, slice);
     }
     (void)gs_all_reduce(world, COMMUNICATOR, slice, bucket);
-}
-
-static void finish_step(gs_world *world, state *self)
-{
-    if (self->backward || self->pending > 0) {
-        return;
-    }
-    gs_apply(world, GS_PARAM, GS_GRAD, 1.0, true);
-    if (self->quiescing) {
-        gs_drained(world);
-    } else {
-        gs_release(world);
-    }
 }
 
 static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
@@ -167,34 +132,30 @@ static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
 static void backward_done(gs_world *world, void *memory, const gs_event *event)
 {
     const config *chosen = gs_world_config(world);
-    state *self = memory;
+    gs_sync_step *step = memory;
     (void)event;
-    self->backward = false;
+    step->backward = false;
     for (uint32_t bucket = 0; !chosen->overlap && bucket < gs_bucket_count(world); bucket++) {
         reduce(world, bucket);
     }
-    finish_step(world, self);
+    gs_sync_finish(world, step);
 }
 
 static void op_done(gs_world *world, void *memory, const gs_event *event)
 {
     const config *chosen = gs_world_config(world);
-    state *self = memory;
+    gs_sync_step *step = memory;
     if (chosen->average != BEFORE) {
-        divide(world, gs_bucket_slice(world, (uint32_t)event->cookie));
+        gs_sync_divide(world, gs_bucket_slice(world, (uint32_t)event->cookie));
     }
-    self->pending--;
-    finish_step(world, self);
+    step->pending--;
+    gs_sync_finish(world, step);
 }
 
-static void quiesce(gs_world *world, void *memory, const gs_event *event)
+static void quiesce(gs_world *world, void *step, const gs_event *event)
 {
-    state *self = memory;
     (void)event;
-    self->quiescing = true;
-    if (!self->backward && self->pending == 0) {
-        gs_drained(world);
-    }
+    gs_sync_quiesce(world, step);
 }
 
 const gs_strategy gs_strategy_allreduce = {

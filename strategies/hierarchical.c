@@ -4,6 +4,7 @@
 #include "strategies/bucket.h"
 #include "strategies/coding.h"
 #include "strategies/stateless.h"
+#include "strategies/synchronous.h"
 #include "strategies/world.h"
 
 typedef struct config {
@@ -11,32 +12,11 @@ typedef struct config {
     int64_t first_bucket_bytes;
 } config;
 
-typedef struct state {
-    uint32_t pending; /* buckets of this step that are not reduced yet */
-    bool backward;    /* the gradient is being computed */
-    bool quiescing;
-} state;
-
 /* A communicator for each stage: the second of a bucket must not race with the first of the next.
  */
 enum { SCATTER, ACROSS, GATHER, STAGES };
 
-static const gs_field fields[] = {
-    {.name = "bucket",
-     .kind = GS_FIELD_BYTES,
-     GS_FIELD_AT(config, bucket_bytes),
-     .default_text = "25MiB",
-     .minimum = 1,
-     .maximum = 0x1p40,
-     .help = "a bucket closes once it holds this much gradient"},
-    {.name = "first_bucket",
-     .kind = GS_FIELD_BYTES,
-     GS_FIELD_AT(config, first_bucket_bytes),
-     .default_text = "1MiB",
-     .minimum = 1,
-     .maximum = 0x1p40,
-     .help = "the same for the first bucket, small so that communication starts early"},
-};
+static const gs_field fields[] = {GS_SYNC_BUCKET_FIELDS(config)};
 
 static const gs_field_table table = {
     .name = "hierarchical",
@@ -57,7 +37,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     gs_group across = {job->ranks / job->node_ranks, job->node_ranks};
     gs_bucket_rule rule = {chosen->first_bucket_bytes, chosen->bucket_bytes};
     *out = (gs_layout){
-        .state_bytes = {[GS_WORKER] = sizeof(state)},
+        .state_bytes = {[GS_WORKER] = sizeof(gs_sync_step)},
         .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
         .communicator_count = STAGES,
         .communicators = {[SCATTER] = {.group = inside, .kinds = 1U << GS_REDUCE_SCATTER},
@@ -82,50 +62,30 @@ static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_codi
     return 2 * (bytes - bytes / inside) + between / nodes;
 }
 
-static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
+static gs_plan step_begin(gs_world *world, void *step, const gs_event *event)
 {
-    state *self = memory;
     (void)event;
-    if (self->pending > 0) {
-        return (gs_plan){.go = false};
-    }
-    self->pending = gs_bucket_count(world);
-    self->backward = true;
-    return (gs_plan){
-        .go = true, .at = GS_PARAM, .micro_steps = (uint32_t)gs_world_job(world)->accumulation};
+    return gs_sync_begin(world, step);
 }
 
-static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
+static void bucket_ready(gs_world *world, void *step, const gs_event *event)
 {
-    (void)memory;
-    gs_vec(world, GS_VOP_scale, event->slice, event->slice, 1.0 / gs_world_job(world)->ranks);
+    (void)step;
+    gs_sync_divide(world, event->slice);
     (void)gs_reduce_scatter(world, SCATTER, event->slice, STAGES * event->bucket + SCATTER);
-}
-
-static void finish_step(gs_world *world, state *self)
-{
-    if (self->backward || self->pending > 0) {
-        return;
-    }
-    gs_apply(world, GS_PARAM, GS_GRAD, 1.0, true);
-    if (self->quiescing) {
-        gs_drained(world);
-    } else {
-        gs_release(world);
-    }
 }
 
 static void backward_done(gs_world *world, void *memory, const gs_event *event)
 {
-    state *self = memory;
+    gs_sync_step *step = memory;
     (void)event;
-    self->backward = false;
-    finish_step(world, self);
+    step->backward = false;
+    gs_sync_finish(world, step);
 }
 
 static void op_done(gs_world *world, void *memory, const gs_event *event)
 {
-    state *self = memory;
+    gs_sync_step *step = memory;
     uint32_t bucket = (uint32_t)(event->cookie / STAGES);
     gs_slice slice = gs_bucket_slice(world, bucket);
     switch (event->cookie % STAGES) {
@@ -138,19 +98,15 @@ static void op_done(gs_world *world, void *memory, const gs_event *event)
         (void)gs_all_gather(world, GATHER, slice, STAGES * bucket + GATHER);
         break;
     default:
-        self->pending--;
-        finish_step(world, self);
+        step->pending--;
+        gs_sync_finish(world, step);
     }
 }
 
-static void quiesce(gs_world *world, void *memory, const gs_event *event)
+static void quiesce(gs_world *world, void *step, const gs_event *event)
 {
-    state *self = memory;
     (void)event;
-    self->quiescing = true;
-    if (!self->backward && self->pending == 0) {
-        gs_drained(world);
-    }
+    gs_sync_quiesce(world, step);
 }
 
 const gs_strategy gs_strategy_hierarchical = {

@@ -4,10 +4,10 @@
  */
 #include "strategies/bucket.h"
 #include "strategies/coding.h"
+#include "strategies/fusion.h"
 #include "strategies/stateless.h"
+#include "strategies/synchronous.h"
 #include "strategies/world.h"
-
-#include <string.h>
 
 typedef struct config {
     int64_t fusion_bytes;
@@ -15,14 +15,11 @@ typedef struct config {
 } config;
 
 typedef struct state {
-    uint32_t ready;   /* tensors of this step whose gradient is here, in the order they come, */
-    uint32_t told;    /* of which rank 0 was told, */
-    uint32_t granted; /* that it said are ready everywhere, */
-    uint32_t reduced; /* and whose sum is here */
-    bool busy;        /* from the begin of a step to its update */
-    bool backward;    /* the gradient is being computed */
-    bool timing;      /* the end of a cycle is waited for */
-    bool quiescing;
+    gs_sync_step step;  /* of tensors, one a bucket */
+    uint32_t ready;     /* tensors whose gradient is here, in the order they come, */
+    uint32_t told;      /* of which rank 0 was told, */
+    uint32_t granted;   /* and that it said are ready everywhere */
+    bool timing;        /* the end of a cycle is waited for */
     uint32_t told_by[]; /* [tensors]; rank 0: ranks that told of each */
 } state;
 
@@ -33,22 +30,14 @@ enum { TAG_READY, TAG_GRANTED }; /* meta: tensors [0, 1); tensors [0, 0) */
 
 static const gs_peer rank_0 = {GS_WORKER, 0};
 
+/* clang-format off */
 static const gs_field fields[] = {
-    {.name = "fusion",
-     .kind = GS_FIELD_BYTES,
-     GS_FIELD_AT(config, fusion_bytes),
-     .default_text = "128MiB",
-     .minimum = 0,
-     .maximum = 0x1p40,
-     .help = "tensors that fit into this travel as one; 0B: each alone"},
-    {.name = "cycle",
-     .kind = GS_FIELD_DURATION,
-     GS_FIELD_AT(config, cycle_ns),
-     .default_text = "1ms",
-     .minimum = 1000,
-     .maximum = 1e9,
-     .help = "time between two rounds in which ranks say what is ready"},
+    {"fusion", GS_FIELD_BYTES, GS_FIELD_AT(config, fusion_bytes), "128MiB", 0, 0x1p40, NULL,
+     "tensors that fit into this travel as one; 0B: each alone"},
+    {"cycle", GS_FIELD_DURATION, GS_FIELD_AT(config, cycle_ns), "1ms", 1000, 1e9, NULL,
+     "time between two rounds in which ranks say what is ready"},
 };
+/* clang-format on */
 
 static const gs_field_table table = {
     .name = "horovod",
@@ -86,91 +75,55 @@ static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
     (void)event;
-    if (self->busy) {
-        return (gs_plan){.go = false};
+    gs_plan plan = gs_sync_begin(world, &self->step);
+    if (plan.go) {
+        self->ready = self->told = self->granted = 0;
     }
-    self->ready = self->told = self->granted = self->reduced = 0;
-    self->busy = self->backward = true;
-    return (gs_plan){
-        .go = true, .at = GS_PARAM, .micro_steps = (uint32_t)gs_world_job(world)->accumulation};
+    return plan;
 }
 
-/* ---------------------------------------------------------------- reduction */
-
-static gs_slice tensors(const gs_world *world, uint32_t first, uint32_t end)
+/* Every cycle each rank tells what is new: cycles end at multiples of their length, on all ranks;
+ * one in which nothing is new is not even waited for. */
+static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
 {
-    gs_slice slice = gs_bucket_slice(world, first);
-    gs_slice last = gs_bucket_slice(world, end - 1);
-    slice.length = last.offset + last.length - slice.offset;
-    return slice;
+    const config *chosen = gs_world_config(world);
+    state *self = memory;
+    self->ready++;
+    if (!self->timing) {
+        self->timing = true;
+        gs_time_ns passed_ns = event->at_ns % chosen->cycle_ns;
+        (void)gs_timer(world, passed_ns == 0 ? 0 : chosen->cycle_ns - passed_ns, END_OF_CYCLE);
+    }
 }
 
-/* Fuses as many as fit; one that is larger goes alone. */
+/* What is ready everywhere is reduced in fused pieces. */
 static void reduce_up_to(gs_world *world, state *self, uint32_t granted)
 {
     const config *chosen = gs_world_config(world);
     int64_t fusion = chosen->fusion_bytes / gs_world_job(world)->element_bytes;
-    uint32_t first = self->granted;
-    while (first < granted) {
-        uint32_t end = first + 1;
-        while (end < granted && tensors(world, first, end + 1).length <= fusion) {
-            end++;
-        }
-        (void)gs_all_reduce(world, COMMUNICATOR, tensors(world, first, end),
-                            (uint64_t)first << 32 | end);
-        first = end;
-    }
-    self->granted = granted;
-}
-
-static void finish_step(gs_world *world, state *self)
-{
-    if (self->backward || self->reduced < gs_bucket_count(world)) {
-        return;
-    }
-    self->busy = false;
-    gs_apply(world, GS_PARAM, GS_GRAD, 1.0, true);
-    if (self->quiescing) {
-        gs_drained(world);
-    } else {
-        gs_release(world);
+    while (self->granted < granted) {
+        uint32_t first = self->granted;
+        self->granted = gs_fusion_end(world, first, granted, fusion);
+        (void)gs_all_reduce(world, COMMUNICATOR, gs_fusion_slice(world, first, self->granted),
+                            gs_fusion_label(first, self->granted));
     }
 }
 
-static void reduced(gs_world *world, state *self, uint64_t label)
-{
-    uint32_t first = (uint32_t)(label >> 32);
-    uint32_t end = (uint32_t)label;
-    gs_slice sum = tensors(world, first, end);
-    gs_vec(world, GS_VOP_scale, sum, sum, 1.0 / gs_world_job(world)->ranks);
-    self->reduced += end - first;
-    finish_step(world, self);
-}
-
-/* ---------------------------------------------------------------- cycles */
-
-/* Rank 0 learns that one more rank has tensors [first, end). All have told of the whole step when
- * the last is granted, so that what comes then is of the next one. */
+/* Rank 0 learns that one more rank has tensors [first, end). */
 static void count(gs_world *world, state *self, uint32_t first, uint32_t end)
 {
     uint32_t ranks = gs_world_job(world)->ranks;
-    uint32_t all = gs_bucket_count(world);
     for (uint32_t tensor = first; tensor < end; tensor++) {
         self->told_by[tensor]++;
     }
     uint32_t granted = self->granted;
-    while (granted < all && self->told_by[granted] == ranks) {
-        granted++;
+    while (granted < gs_bucket_count(world) && self->told_by[granted] == ranks) {
+        self->told_by[granted++] = 0; /* what is told of it from now on is of the next step */
     }
     if (granted == self->granted) {
         return;
     }
-    if (granted == all) {
-        memset(self->told_by, 0, all * sizeof *self->told_by);
-    }
-    for (uint32_t rank = 1; rank < ranks; rank++) {
-        gs_note(world, (gs_peer){GS_WORKER, (uint16_t)rank}, TAG_GRANTED, (int64_t[4]){granted});
-    }
+    gs_sync_tell(world, TAG_GRANTED, (int64_t[4]){granted});
     reduce_up_to(world, self, granted);
 }
 
@@ -186,26 +139,21 @@ static void end_cycle(gs_world *world, state *self)
     }
 }
 
-/* Cycles end at multiples of their length, on all ranks; one in which nothing is new is not even
- * waited for. */
-static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
+static void reduced(gs_world *world, state *self, uint64_t label)
 {
-    const config *chosen = gs_world_config(world);
-    state *self = memory;
-    self->ready++;
-    if (!self->timing) {
-        self->timing = true;
-        gs_time_ns passed_ns = event->at_ns % chosen->cycle_ns;
-        (void)gs_timer(world, passed_ns == 0 ? 0 : chosen->cycle_ns - passed_ns, END_OF_CYCLE);
-    }
+    uint32_t first = gs_fusion_label_first(label);
+    uint32_t end = gs_fusion_label_end(label);
+    gs_sync_divide(world, gs_fusion_slice(world, first, end));
+    self->step.pending -= end - first;
+    gs_sync_finish(world, &self->step);
 }
 
 static void backward_done(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
     (void)event;
-    self->backward = false;
-    finish_step(world, self);
+    self->step.backward = false;
+    gs_sync_finish(world, &self->step);
 }
 
 static void op_done(gs_world *world, void *memory, const gs_event *event)
@@ -230,10 +178,7 @@ static void quiesce(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
     (void)event;
-    self->quiescing = true;
-    if (!self->busy) {
-        gs_drained(world);
-    }
+    gs_sync_quiesce(world, &self->step);
 }
 
 const gs_strategy gs_strategy_horovod = {

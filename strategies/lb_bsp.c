@@ -3,9 +3,10 @@
  * and peer; all fit the same times by the same arithmetic, so all know the same shares. Gradients
  * are weighted by samples: their sum is the mean over the step's samples, as without sharing. */
 #include "base/assert.h"
+#include "strategies/balance.h"
 #include "strategies/bucket.h"
 #include "strategies/coding.h"
-#include "strategies/shares.h"
+#include "strategies/synchronous.h"
 #include "strategies/world.h"
 
 #include <string.h>
@@ -19,22 +20,16 @@ typedef struct config {
 } config;
 
 typedef struct state {
-    int64_t step;     /* under way, or the next one */
-    int64_t began_ns; /* this rank's step */
-    uint32_t pending; /* buckets of this step that are not reduced yet */
-    uint32_t told[2]; /* ranks that told their times, by parity: others may be a step ahead */
-    uint32_t ranks;
-    bool busy; /* from a step's begin to its optimizer */
-    bool quiescing;
+    gs_sync_step step; /* pending: its buckets, and the times of all ranks as one more */
+    int64_t began_ns;
+    double weight; /* of this rank's gradient in the mean */
+    gs_balance balance;
     gs_share shares[]; /* [ranks] */
 } state;
 
 /* clang-format off */
 static const gs_field fields[] = {
-    {"bucket", GS_FIELD_BYTES, GS_FIELD_AT(config, bucket_bytes), "25MiB", 1, 0x1p40, NULL,
-     "a bucket closes once it holds this much gradient"},
-    {"first_bucket", GS_FIELD_BYTES, GS_FIELD_AT(config, first_bucket_bytes), "1MiB", 1, 0x1p40, NULL,
-     "the same for the first bucket"},
+    GS_SYNC_BUCKET_FIELDS(config),
     {"least", GS_FIELD_INT, GS_FIELD_AT(config, least), "1", 0, 1, NULL,
      "samples of the slowest rank at least; 0: it may take part without any, and stays so"},
     {"most", GS_FIELD_INT, GS_FIELD_AT(config, most), "4", 1, 1024, NULL,
@@ -88,28 +83,24 @@ static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_codi
 static void init(gs_world *world, void *memory)
 {
     state *self = memory;
-    self->ranks = gs_world_job(world)->ranks;
-    for (uint32_t rank = 0; rank < self->ranks; rank++) {
-        self->shares[rank].samples = gs_world_job(world)->batch;
-    }
+    const gs_job *job = gs_world_job(world);
+    gs_balance_init(&self->balance, self->shares, job->ranks, gs_self(world).index, job->batch);
 }
 
 static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
     const gs_job *job = gs_world_job(world);
-    if (self->busy) {
-        return (gs_plan){.go = false};
+    gs_plan plan = gs_sync_begin(world, &self->step);
+    if (!plan.go) {
+        return plan;
     }
-    self->pending = gs_bucket_count(world);
-    self->busy = true;
+    self->step.pending++;
     self->began_ns = event->at_ns;
-    gs_plan plan = {.go = true, .at = GS_PARAM, .micro_steps = (uint32_t)job->accumulation};
-    plan.samples = self->shares[gs_self(world).index].samples;
+    plan.samples = self->shares[self->balance.own].samples;
     plan.dummy = plan.samples == 0;
-    for (uint32_t rank = 0; rank < gs_self(world).index && !plan.dummy; rank++) {
-        plan.samples_before += self->shares[rank].samples;
-    }
+    plan.samples_before = plan.dummy ? 0 : self->balance.before;
+    self->weight = (double)plan.samples / ((double)job->batch * job->ranks);
     return plan;
 }
 
@@ -117,10 +108,7 @@ static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
 static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
 {
     const state *self = memory;
-    const gs_job *job = gs_world_job(world);
-    double samples = (double)self->shares[gs_self(world).index].samples;
-    gs_vec(world, GS_VOP_scale, event->slice, event->slice,
-           samples / ((double)job->batch * job->ranks));
+    gs_vec(world, GS_VOP_scale, event->slice, event->slice, self->weight);
     (void)gs_all_reduce(world, COMMUNICATOR, event->slice, event->bucket);
 }
 
@@ -130,70 +118,52 @@ static void finish_step(gs_world *world, state *self)
 {
     const config *chosen = gs_world_config(world);
     const gs_job *job = gs_world_job(world);
-    uint32_t parity = (uint32_t)(self->step % 2);
-    if (self->pending > 0 || self->told[parity] < self->ranks) {
+    if (gs_sync_is_busy(&self->step)) {
         return;
     }
-    self->busy = false;
-    self->told[parity] = 0;
-    self->step++;
-    for (uint32_t rank = 0; rank < self->ranks; rank++) {
-        gs_share *share = &self->shares[rank];
-        gs_share_timed(share, share->took_ns[parity], chosen->keep);
-    }
-    gs_share_out(self->shares, self->ranks,
-                 &(gs_share_bounds){.total = job->batch * job->ranks,
-                                    .least = chosen->least,
-                                    .most = chosen->most * job->batch});
-    gs_apply(world, GS_PARAM, GS_GRAD, 1.0, true);
-    if (self->quiescing) {
-        gs_drained(world);
-    } else {
-        gs_release(world);
-    }
+    gs_balance_next(&self->balance, self->shares, chosen->keep,
+                    &(gs_share_bounds){.total = job->batch * job->ranks,
+                                       .least = chosen->least,
+                                       .most = chosen->most * job->batch});
+    gs_sync_finish(world, &self->step);
 }
 
-static void take_time(state *self, int64_t step, uint32_t rank, int64_t took_ns)
+static void hear(gs_world *world, state *self, int64_t step, uint32_t rank, int64_t took_ns)
 {
-    self->shares[rank].took_ns[step % 2] = took_ns;
-    self->told[step % 2]++;
+    if (gs_balance_hear(&self->balance, self->shares, step, rank, took_ns)) {
+        self->step.pending--;
+        finish_step(world, self);
+    }
 }
 
 static void backward_done(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
-    uint16_t own = gs_self(world).index;
+    int64_t step = self->balance.step;
     int64_t took_ns = event->at_ns - self->began_ns;
-    for (uint16_t rank = 0; rank < self->ranks; rank++) {
-        if (rank != own) {
-            gs_note(world, (gs_peer){GS_WORKER, rank}, TAG_TIME, (int64_t[4]){self->step, took_ns});
-        }
-    }
-    take_time(self, self->step, own, took_ns);
-    finish_step(world, self);
+    gs_sync_tell(world, TAG_TIME, (int64_t[4]){step, took_ns});
+    self->step.backward = false;
+    hear(world, self, step, self->balance.own, took_ns);
 }
 
 static void message(gs_world *world, void *memory, const gs_event *event)
 {
-    take_time(memory, event->meta[0], event->from.index, event->meta[1]);
-    finish_step(world, memory);
+    hear(world, memory, event->meta[0], event->from.index, event->meta[1]);
 }
 
 static void op_done(gs_world *world, void *memory, const gs_event *event)
 {
+    state *self = memory;
     (void)event;
-    ((state *)memory)->pending--;
-    finish_step(world, memory);
+    self->step.pending--;
+    finish_step(world, self);
 }
 
 static void quiesce(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
     (void)event;
-    self->quiescing = true;
-    if (!self->busy) {
-        gs_drained(world);
-    }
+    gs_sync_quiesce(world, &self->step);
 }
 
 /* The times that the shares are from, and where the steps are. */
@@ -201,9 +171,9 @@ static size_t export_state(const void *memory, void *out, size_t out_bytes)
 {
     const state *self = memory;
     state head = *self;
-    size_t shares_bytes = self->ranks * sizeof *self->shares;
+    size_t shares_bytes = self->balance.ranks * sizeof *self->shares;
     GS_ASSERT(sizeof head + shares_bytes <= out_bytes);
-    head.quiescing = false;
+    head.step.quiescing = false;
     memcpy(out, &head, sizeof head);
     memcpy((char *)out + sizeof head, self->shares, shares_bytes);
     return sizeof head + shares_bytes;

@@ -2,8 +2,8 @@
  * bucket that is its own, and gathers the others'. As many bytes as an all-reduce; the optimizer's
  * state is 1 / ranks of what it would be. */
 #include "strategies/bucket.h"
-#include "strategies/coding.h"
 #include "strategies/stateless.h"
+#include "strategies/synchronous.h"
 #include "strategies/world.h"
 
 typedef struct config {
@@ -12,30 +12,13 @@ typedef struct config {
 } config;
 
 typedef struct state {
-    uint32_t reducing;  /* buckets of this step that are not reduced yet */
-    uint32_t gathering; /* and those whose weights are not here yet */
-    bool backward;      /* the gradient is being computed */
-    bool quiescing;
+    gs_sync_step step; /* a bucket is pending until its new weights are here */
+    uint32_t reducing; /* buckets whose gradients are not summed yet */
 } state;
 
 enum { SCATTER, GATHER, COMMUNICATORS };
 
-static const gs_field fields[] = {
-    {.name = "bucket",
-     .kind = GS_FIELD_BYTES,
-     GS_FIELD_AT(config, bucket_bytes),
-     .default_text = "25MiB",
-     .minimum = 1,
-     .maximum = 0x1p40,
-     .help = "a bucket closes once it holds this much gradient"},
-    {.name = "first_bucket",
-     .kind = GS_FIELD_BYTES,
-     GS_FIELD_AT(config, first_bucket_bytes),
-     .default_text = "1MiB",
-     .minimum = 1,
-     .maximum = 0x1p40,
-     .help = "the same for the first bucket, small so that communication starts early"},
-};
+static const gs_field fields[] = {GS_SYNC_BUCKET_FIELDS(config)};
 
 static const gs_field_table table = {
     .name = "sharded",
@@ -65,32 +48,21 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     return GS_OK;
 }
 
-/* (n - 1) / n of the gradients, and as much of the weights. */
-static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
-{
-    (void)settings;
-    (void)coding;
-    int64_t bytes = job->elements * job->element_bytes;
-    return 2 * bytes - (2 * bytes + job->ranks - 1) / job->ranks;
-}
-
 static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
     (void)event;
-    if (self->reducing > 0 || self->gathering > 0) {
-        return (gs_plan){.go = false};
+    gs_plan plan = gs_sync_begin(world, &self->step);
+    if (plan.go) {
+        self->reducing = self->step.pending;
     }
-    self->reducing = self->gathering = gs_bucket_count(world);
-    self->backward = true;
-    return (gs_plan){
-        .go = true, .at = GS_PARAM, .micro_steps = (uint32_t)gs_world_job(world)->accumulation};
+    return plan;
 }
 
 static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
 {
     (void)memory;
-    gs_vec(world, GS_VOP_scale, event->slice, event->slice, 1.0 / gs_world_job(world)->ranks);
+    gs_sync_divide(world, event->slice);
     (void)gs_reduce_scatter(world, SCATTER, event->slice, COMMUNICATORS * event->bucket + SCATTER);
 }
 
@@ -98,7 +70,7 @@ static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
  * every bucket is gathered. */
 static void update(gs_world *world, const state *self)
 {
-    if (self->backward || self->reducing > 0) {
+    if (self->step.backward || self->reducing > 0) {
         return;
     }
     for (uint32_t bucket = 0; bucket < gs_bucket_count(world); bucket++) {
@@ -114,7 +86,7 @@ static void backward_done(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
     (void)event;
-    self->backward = false;
+    self->step.backward = false;
     update(world, self);
 }
 
@@ -126,25 +98,18 @@ static void op_done(gs_world *world, void *memory, const gs_event *event)
         update(world, self);
         return;
     }
-    if (--self->gathering > 0) {
+    if (--self->step.pending > 0) {
         return;
     }
     gs_end_step(world);
-    if (self->quiescing) {
-        gs_drained(world);
-    } else {
-        gs_release(world);
-    }
+    gs_sync_go_on(world, &self->step);
 }
 
 static void quiesce(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
     (void)event;
-    self->quiescing = true;
-    if (!self->backward && self->gathering == 0) {
-        gs_drained(world);
-    }
+    gs_sync_quiesce(world, &self->step);
 }
 
 const gs_strategy gs_strategy_sharded = {
@@ -155,7 +120,7 @@ const gs_strategy gs_strategy_sharded = {
     .source = "Rajbhandari et al., ZeRO, SC 2020 (arXiv 1910.02054), section 5.1; stage 1",
     .config = &table,
     .layout = layout,
-    .wire_bytes = wire_bytes,
+    .wire_bytes = gs_sync_ring_bytes,
     .init = gs_stateless_init,
     .step_begin = step_begin,
     .bucket_ready = bucket_ready,

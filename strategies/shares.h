@@ -12,18 +12,17 @@ typedef struct gs_share {
     int64_t samples; /* that it takes now, >= 0 */
     int64_t
         took_ns[2]; /* kept for the owner: times it has not handed over, by parity of the step */
-    /* Weighted sums over the times so far, of 1, b, t, b b and b t. */
+    /* Weighted sums over the times so far, of 1, b, t, b b and b t, */
     double weight, samples_sum, time_sum, square_sum, product_sum;
+    /* and the affine time by least squares: per_sample_ns > 0, fixed_ns >= 0. Where samples have
+     * hardly varied, or noise would have it otherwise, the fixed part is 0, or nine tenths at most.
+     */
+    double fixed_ns, per_sample_ns;
 } gs_share;
 
 /* The rank took so long for its samples; older times count `keep` (0..1) as much as before. Without
  * samples nothing is learned. */
 void gs_share_timed(gs_share *share, int64_t took_ns, double keep);
-
-/* The affine time by least squares; *out_per_sample > 0, *out_fixed >= 0. Where samples have hardly
- * varied, or noise would have it otherwise, the fixed part is 0, or nine tenths at most. Needs a
- * time. */
-void gs_share_fit(const gs_share *share, double *out_fixed, double *out_per_sample);
 
 typedef struct gs_share_bounds {
     int64_t total;       /* count x least <= total <= count x most */
@@ -31,7 +30,8 @@ typedef struct gs_share_bounds {
 } gs_share_bounds;
 
 /* Sets samples of all ranks: their sum is total, and the longest time is the least that whole
- * samples allow. Ranks without a time keep what they have. Cost O(count). */
+ * samples allow. Ranks without a time keep what they have. Cost O(count log count); where
+ * ranks of different speeds end at the very same time, up to 50 looks at each. */
 void gs_share_out(gs_share *shares, uint32_t count, const gs_share_bounds *bounds);
 
 #endif

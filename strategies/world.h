@@ -25,6 +25,13 @@ const void *gs_world_config(const gs_world *world);
 uint32_t gs_bucket_count(const gs_world *world);                  /* in this step */
 gs_slice gs_bucket_slice(const gs_world *world, uint32_t bucket); /* of GRAD, in this step */
 
+/* A step as the workload asks for it, whose gradient is taken at that vector. */
+static inline gs_plan gs_plan_at(const gs_world *world, uint32_t vector)
+{
+    return (gs_plan){
+        .go = true, .at = vector, .micro_steps = (uint32_t)gs_world_job(world)->accumulation};
+}
+
 /* dst = vop(dst, a, k), element by element on the entity's stream; later requests see the result.
  * No completion event. Lengths must be equal. `a` is ignored by scale. */
 void gs_vec(gs_world *world, gs_vop vop, gs_slice dst, gs_slice a, double k);
