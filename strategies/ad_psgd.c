@@ -1,22 +1,19 @@
 /* AD-PSGD: on its own clock each rank averages with a random neighbour while it computes a
  * gradient, then applies that gradient, however the model has moved meanwhile.
  *
- * The pair average in the form of differences: who is asked moves half the way to who asks, and
- * answers by how much; who asked moves as much the other way. The sum of the models stays, nobody
- * is locked, and so nobody can deadlock: the published lock form needs a graph in two halves.
+ * The pair average (strategies/ad_psgd_pair.h) locks nobody, and so nobody can deadlock: the
+ * published lock form needs a graph in two halves.
  *
  * The end loses nothing: each rank tells its neighbours how often it asked them, and stays until it
  * has answered as often as it was asked. */
 #include "base/assert.h"
+#include "strategies/ad_psgd_pair.h"
 #include "strategies/mixing.h"
 #include "strategies/strategy.h"
+#include "strategies/whole_model.h"
 #include "strategies/world.h"
 
 #include <string.h>
-
-/* Own vectors: where the gradient is taken, what came as a question, what came as an answer. */
-enum { AT = GS_OWN, QUESTION, ANSWER, VECTORS_END };
-enum { TAG_QUESTION, TAG_ANSWER, TAG_COUNT };
 
 typedef struct ad_psgd_config {
     int graph; /* gs_graph, the first few */
@@ -26,23 +23,10 @@ typedef struct state {
     gs_mixing mixing;
     bool in_step, backward;
     bool quiescing, told;
-    uint32_t open;   /* the question of this step, and its answer */
-    gs_op answering; /* QUESTION is lent to it; 0: it is posted for who asks next */
+    gs_pair pair;
     int64_t steps;
-    int64_t answered, expected;
-    uint32_t counts;  /* neighbours that have said how often they asked */
     uint32_t asked[]; /* [degree] */
 } state;
-
-static gs_slice whole(const gs_world *world, uint32_t vector)
-{
-    return (gs_slice){vector, 0, gs_world_job(world)->elements};
-}
-
-static void vec(gs_world *world, gs_vop vop, uint32_t dst, uint32_t a, double k)
-{
-    gs_vec(world, vop, whole(world, dst), whole(world, a), k);
-}
 
 static gs_mixing mixing_of(const void *settings, const gs_job *job)
 {
@@ -55,7 +39,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     const ad_psgd_config *config = settings;
     GS_TRY(gs_mixing_check("ad_psgd", (gs_graph)config->graph, job->ranks, err));
     *out = (gs_layout){
-        .own_vectors = {[GS_WORKER] = VECTORS_END - GS_OWN},
+        .own_vectors = {[GS_WORKER] = GS_PAIR_VECTORS_END - GS_OWN},
         .state_bytes = {[GS_WORKER] =
                             sizeof(state) + mixing_of(config, job).degree * sizeof(uint32_t)},
         .outstanding_max = {[GS_WORKER] = 3},
@@ -74,39 +58,20 @@ static int64_t wire_bytes(const void *config, const gs_job *job, const gs_coding
     return job->ranks > 1 ? 2 * job->elements * job->element_bytes : 0;
 }
 
-/* ---------------------------------------------------------------- averages */
-
-static void listen(gs_world *world)
-{
-    gs_recv(world, (gs_peer){GS_WORKER, GS_ANY}, TAG_QUESTION, whole(world, QUESTION), 0);
-}
-
+/* Draws a neighbour to average with. */
 static void ask(gs_world *world, state *self)
 {
     uint64_t bits = gs_bits(world, 0, self->steps, 0);
     uint32_t index = (uint32_t)(bits % self->mixing.degree);
-    uint32_t rank = gs_mixing_to(&self->mixing, gs_self(world).index, 0, index);
-    gs_peer other = {GS_WORKER, (uint16_t)rank};
-    self->open = 2;
     self->asked[index]++;
-    gs_recv(world, other, TAG_ANSWER, whole(world, ANSWER), 0);
-    gs_send(world, other, TAG_QUESTION, whole(world, AT), NULL, GS_SEND_LENT);
-}
-
-static void answer(gs_world *world, state *self, gs_peer who)
-{
-    vec(world, GS_VOP_sub, QUESTION, GS_PARAM, 0.0); /* theirs - mine */
-    vec(world, GS_VOP_scale, QUESTION, QUESTION, 0.5);
-    vec(world, GS_VOP_add, GS_PARAM, QUESTION, 0.0);
-    self->answering = gs_send(world, who, TAG_ANSWER, whole(world, QUESTION), NULL, GS_SEND_LENT);
-    self->answered++;
+    gs_pair_ask(world, &self->pair, gs_mixing_to(&self->mixing, gs_self(world).index, 0, index));
 }
 
 static void tell_counts(gs_world *world, state *self)
 {
     for (uint32_t i = 0; i < self->mixing.degree && !self->told; i++) {
         uint32_t rank = gs_mixing_to(&self->mixing, gs_self(world).index, 0, i);
-        gs_note(world, (gs_peer){GS_WORKER, (uint16_t)rank}, TAG_COUNT,
+        gs_note(world, (gs_peer){GS_WORKER, (uint16_t)rank}, GS_PAIR_TAG_COUNT,
                 (int64_t[4]){self->asked[i]});
     }
     self->told = true;
@@ -116,7 +81,7 @@ static void tell_counts(gs_world *world, state *self)
 static void go_on(gs_world *world, state *self)
 {
     if (self->in_step) {
-        if (self->backward || self->open > 0) {
+        if (self->backward || self->pair.open > 0) {
             return;
         }
         self->in_step = false;
@@ -130,19 +95,16 @@ static void go_on(gs_world *world, state *self)
         return;
     }
     tell_counts(world, self);
-    if (self->counts == self->mixing.degree && self->answered == self->expected &&
-        self->answering == 0) {
+    if (gs_pair_is_even(&self->pair, self->mixing.degree)) {
         gs_drained(world);
     }
 }
-
-/* ---------------------------------------------------------------- hooks */
 
 static void init(gs_world *world, void *memory)
 {
     state *self = memory;
     self->mixing = mixing_of(gs_world_config(world), gs_world_job(world));
-    listen(world);
+    gs_pair_listen(world);
 }
 
 static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
@@ -153,19 +115,12 @@ static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)
         return (gs_plan){.go = false};
     }
     self->in_step = self->backward = true;
-    vec(world, GS_VOP_copy, AT, GS_PARAM, 0.0); /* the model moves while the gradient is taken */
+    gs_whole_vec(world, GS_VOP_copy, GS_PAIR_AT, GS_PARAM,
+                 0.0); /* the model moves while the gradient is taken */
     if (self->mixing.degree > 0) {
         ask(world, self);
     }
-    return (gs_plan){
-        .go = true, .at = AT, .micro_steps = (uint32_t)gs_world_job(world)->accumulation};
-}
-
-static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
-{
-    (void)world;
-    (void)memory;
-    (void)event;
+    return gs_plan_at(world, GS_PAIR_AT);
 }
 
 static void backward_done(gs_world *world, void *memory, const gs_event *event)
@@ -179,27 +134,14 @@ static void backward_done(gs_world *world, void *memory, const gs_event *event)
 static void op_done(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
-    if (event->op == self->answering) {
-        self->answering = 0;
-        listen(world);
-    } else {
-        self->open--;
-    }
+    gs_pair_sent(world, &self->pair, event->op);
     go_on(world, self);
 }
 
 static void message(gs_world *world, void *memory, const gs_event *event)
 {
     state *self = memory;
-    if (event->is_note) {
-        self->counts++;
-        self->expected += event->meta[0];
-    } else if (event->tag == TAG_ANSWER) {
-        vec(world, GS_VOP_sub, GS_PARAM, ANSWER, 0.0);
-        self->open--;
-    } else {
-        answer(world, self, event->from);
-    }
+    gs_pair_hear(world, &self->pair, event);
     go_on(world, self);
 }
 
@@ -210,8 +152,6 @@ static void quiesce(gs_world *world, void *memory, const gs_event *event)
     self->quiescing = true;
     go_on(world, self);
 }
-
-/* ---------------------------------------------------------------- from run to run */
 
 static size_t export_state(const void *memory, void *out, size_t out_bytes)
 {
@@ -231,14 +171,12 @@ static void import_state(gs_world *world, void *memory, const void *in, size_t i
 
 static const char *const graphs[] = {"ring", "torus", "exponential", "complete", NULL};
 
+/* clang-format off */
 static const gs_field fields[] = {
-    {.name = "graph",
-     .kind = GS_FIELD_CHOICE,
-     GS_FIELD_AT(ad_psgd_config, graph),
-     .default_text = "complete",
-     .choices = graphs,
-     .help = "whom a rank may draw to average with"},
+    {"graph", GS_FIELD_CHOICE, GS_FIELD_AT(ad_psgd_config, graph), "complete", 0, 0, graphs,
+     "whom a rank may draw to average with"},
 };
+/* clang-format on */
 
 static const gs_field_table table = {.name = "ad_psgd",
                                      .struct_bytes = sizeof(ad_psgd_config),
@@ -256,7 +194,7 @@ const gs_strategy gs_strategy_ad_psgd = {
     .wire_bytes = wire_bytes,
     .init = init,
     .step_begin = step_begin,
-    .bucket_ready = bucket_ready,
+    .bucket_ready = gs_whole_bucket_ready,
     .backward_done = backward_done,
     .op_done = op_done,
     .message = message,

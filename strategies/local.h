@@ -3,16 +3,13 @@
 #ifndef GS_STRATEGIES_LOCAL_H
 #define GS_STRATEGIES_LOCAL_H
 
-#include "strategies/coding.h"
+#include "strategies/local_bytes.h"
 #include "strategies/local_rule.h"
 #include "strategies/strategy.h"
 #include "strategies/world.h"
 
 gs_status gs_local_layout(gs_local_kind kind, const char *name, const gs_local_config *config,
                           const gs_job *job, gs_layout *out, gs_error *err);
-/* Of the job's budget, with the average at its end, or of a period where there is none. */
-int64_t gs_local_wire_bytes(gs_local_kind kind, const gs_local_config *config, const gs_job *job,
-                            const gs_coding *coding);
 void gs_local_init(gs_local_kind kind, gs_world *world, void *state);
 /* What it exports: where it is in its schedule. Anchors begin anew at the weights as they are, and
  * outer momentum at 0: both belong to the period that has ended. */
@@ -21,7 +18,6 @@ void gs_local_import(gs_local_kind kind, gs_world *world, void *state, const voi
 
 /* Hooks as they are in gs_strategy. */
 gs_plan gs_local_step_begin(gs_world *world, void *state, const gs_event *event);
-void gs_local_bucket_ready(gs_world *world, void *state, const gs_event *event);
 void gs_local_backward_done(gs_world *world, void *state, const gs_event *event);
 void gs_local_op_done(gs_world *world, void *state, const gs_event *event);
 void gs_local_message(gs_world *world, void *state, const gs_event *event);

@@ -8,6 +8,13 @@ enum { ANSWER_PERIOD, ANSWER_FIRST };
 #define LOSS_UNIT 0x1p20
 #define LOSS_MAX  0x1p12
 
+gs_local_agreement gs_local_agreed(const gs_local_agreement *agreement)
+{
+    return (gs_local_agreement){.period = agreement->period,
+                                .first_loss = agreement->first_loss,
+                                .looked = agreement->looked};
+}
+
 void gs_local_hear_loss(gs_local_agreement *agreement, double loss)
 {
     if (loss >= 0.0) {

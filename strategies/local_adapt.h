@@ -22,6 +22,8 @@ typedef struct gs_local_agreement {
     uint32_t heard;     /* of which so many have reported */
 } gs_local_agreement;
 
+/* What of it goes from run to run: what ranks agreed on, and no look that is under way. */
+gs_local_agreement gs_local_agreed(const gs_local_agreement *agreement);
 /* A step's loss; NAN, as in timing-only runs, leaves the period as it is. */
 void gs_local_hear_loss(gs_local_agreement *agreement, double loss);
 /* An average begins after `steps` steps: asks for a period where it is time to. */

@@ -1,6 +1,8 @@
 /* Published names of local updates, each a rule of the engine with the parameters that mean
  * something for it. */
 #include "strategies/local.h"
+#include "strategies/preset.h"
+#include "strategies/whole_model.h"
 
 /* clang-format off */
 #define PERIOD(text)                                                                               \
@@ -60,72 +62,29 @@ static const gs_field fields_co2[] = {
     REAL("alpha", rate, "1", 0.0, 1e3, "outer rate"),
     REAL("penalty", penalty, "1", 1.0, 1e6, "for being late: differences are divided by it")};
 
-/* The hooks that need to know the name: gs_strategy has no other place for it. */
-#define PRESET(stem, kind_of, summary_of, source_of)                                               \
-    static const gs_field_table table_##stem = {.name = #stem,                                     \
-                                                .struct_bytes = sizeof(gs_local_config),           \
-                                                .fields = fields_##stem,                           \
-                                                .field_count =                                     \
-                                                    sizeof fields_##stem / sizeof *fields_##stem}; \
-    static gs_status layout_##stem(const void *config, const gs_job *job, gs_layout *out,          \
-                                   gs_error *err)                                                  \
-    {                                                                                              \
-        return gs_local_layout(kind_of, #stem, config, job, out, err);                             \
-    }                                                                                              \
-    static int64_t wire_bytes_##stem(const void *config, const gs_job *job,                        \
-                                     const gs_coding *coding)                                      \
-    {                                                                                              \
-        return gs_local_wire_bytes(kind_of, config, job, coding);                                  \
-    }                                                                                              \
-    static void init_##stem(gs_world *world, void *state)                                          \
-    {                                                                                              \
-        gs_local_init(kind_of, world, state);                                                      \
-    }                                                                                              \
-    static void import_##stem(gs_world *world, void *state, const void *in, size_t in_bytes)       \
-    {                                                                                              \
-        gs_local_import(kind_of, world, state, in, in_bytes);                                      \
-    }                                                                                              \
-    const gs_strategy gs_strategy_##stem = {.struct_bytes = sizeof(gs_strategy),                   \
-                                            .name = #stem,                                         \
-                                            .summary = (summary_of),                               \
-                                            .source = (source_of),                                 \
-                                            .config = &table_##stem,                               \
-                                            .layout = layout_##stem,                               \
-                                            .wire_bytes = wire_bytes_##stem,                       \
-                                            .init = init_##stem,                                   \
-                                            .step_begin = gs_local_step_begin,                     \
-                                            .bucket_ready = gs_local_bucket_ready,                 \
-                                            .backward_done = gs_local_backward_done,               \
-                                            .op_done = gs_local_op_done,                           \
-                                            .message = gs_local_message,                           \
-                                            .quiesce = gs_local_quiesce,                           \
-                                            .export_state = gs_local_export,                       \
-                                            .import_state = import_##stem,                         \
-                                            .model_view = gs_local_view}
-
 /* clang-format off */
-PRESET(adacomm, GS_LOCAL_ADACOMM, "local_sgd whose period falls with the loss, which all ranks agree on",
+GS_PRESET(local, adacomm, GS_LOCAL_ADACOMM, "local_sgd whose period falls with the loss, which all ranks agree on",
        "Wang and Joshi, Adaptive Communication Strategies to Achieve the Best Error-Runtime Trade-off, SysML 2019 (arXiv 1810.08313)");
-PRESET(bmuf, GS_LOCAL_BMUF, "local_sgd with momentum of blocks: what an average moved the model goes on moving it",
+GS_PRESET(local, bmuf, GS_LOCAL_BMUF, "local_sgd with momentum of blocks: what an average moved the model goes on moving it",
        "Chen and Huo, Scalable Training of Deep Learning Machines by Incremental Block Training, ICASSP 2016");
-PRESET(co2, GS_LOCAL_CO2, "slowmo with the average of the period before: its all-reduce has a whole period",
+GS_PRESET(local, co2, GS_LOCAL_CO2, "slowmo with the average of the period before: its all-reduce has a whole period",
        "Sun et al., CO2: Efficient Distributed Training with Full Communication-Computation Overlap, ICLR 2024 (arXiv 2401.16265)");
-PRESET(cocod, GS_LOCAL_COCOD, "local_sgd whose average comes a period late and keeps what a rank learned meanwhile",
+GS_PRESET(local, cocod, GS_LOCAL_COCOD, "local_sgd whose average comes a period late and keeps what a rank learned meanwhile",
        "Shen et al., Faster Distributed Deep Net Training, IJCAI 2019 (arXiv 1906.12043)");
-PRESET(dasgd, GS_LOCAL_DASGD, "local_sgd whose average comes some steps late and keeps what a rank learned meanwhile",
+GS_PRESET(local, dasgd, GS_LOCAL_DASGD, "local_sgd whose average comes some steps late and keeps what a rank learned meanwhile",
        "Zhou et al., DaSGD: Squeezing SGD Parallelization Performance, 2020 (arXiv 2006.00441)");
-PRESET(diloco, GS_LOCAL_DILOCO, "local steps, then an outer optimizer on the mean of how far ranks went",
+GS_PRESET(local, diloco, GS_LOCAL_DILOCO, "local steps, then an outer optimizer on the mean of how far ranks went",
        "Douillard et al., DiLoCo, 2023 (arXiv 2311.08105)");
-PRESET(easgd, GS_LOCAL_EASGD, "ranks are pulled to a centre, and it to their mean; the model is the centre",
+GS_PRESET(local, easgd, GS_LOCAL_EASGD, "ranks are pulled to a centre, and it to their mean; the model is the centre",
        "Zhang et al., Deep Learning with Elastic Averaging SGD, NeurIPS 2015 (arXiv 1412.6651), synchronous");
-PRESET(local_sgd, GS_LOCAL_SGD, "local steps, then the mean of all models",
+GS_PRESET(local, local_sgd, GS_LOCAL_SGD, "local steps, then the mean of all models",
        "Stich, Local SGD Converges Fast and Communicates Little, ICLR 2019 (arXiv 1805.09767)");
-PRESET(overlap_local_sgd, GS_LOCAL_OVERLAP, "local_sgd whose ranks are pulled to an anchor, which takes their mean a period late",
+GS_PRESET(local, overlap_local_sgd, GS_LOCAL_OVERLAP, "local_sgd whose ranks are pulled to an anchor, which takes their mean a period late",
        "Wang, Liang and Joshi, Overlap Local-SGD, ICASSP 2020 (arXiv 2002.09539)");
-PRESET(post_local, GS_LOCAL_POST, "averages every step at first, then as local_sgd",
+GS_PRESET(local, post_local, GS_LOCAL_POST, "averages every step at first, then as local_sgd",
        "Lin et al., Don't Use Large Mini-Batches, Use Local SGD, ICLR 2020 (arXiv 1808.07217)");
-PRESET(slowmo, GS_LOCAL_SLOWMO, "local_sgd with slow momentum on the average",
+GS_PRESET(local, slowmo, GS_LOCAL_SLOWMO, "local_sgd with slow momentum on the average",
        "Wang et al., SlowMo, ICLR 2020 (arXiv 1910.00643)");
-PRESET(streaming_diloco, GS_LOCAL_STREAMING_DILOCO, "diloco by fragments, one after the other, each used some steps late",
+GS_PRESET(local, streaming_diloco, GS_LOCAL_STREAMING_DILOCO, "diloco by fragments, one after the other, each used some steps late",
        "Douillard et al., Streaming DiLoCo with Overlapping Communication, 2025 (arXiv 2501.18512)");
 /* clang-format on */

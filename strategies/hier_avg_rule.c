@@ -1,0 +1,81 @@
+#include "strategies/hier_avg_rule.h"
+
+#include "strategies/coding.h"
+#include "strategies/collective.h"
+
+/* clang-format off */
+static const gs_field fields[] = {
+    {"inside", GS_FIELD_INT, GS_FIELD_AT(gs_hier_avg_config, inside), "4", 1, 1e9, NULL,
+     "local steps between averages inside a node"},
+    {"between", GS_FIELD_INT, GS_FIELD_AT(gs_hier_avg_config, between), "16", 1, 1e9, NULL,
+     "local steps between averages between nodes, a multiple of inside"},
+    {"delay", GS_FIELD_INT, GS_FIELD_AT(gs_hier_avg_config, delay), "0", 0, 1e9, NULL,
+     "steps from sending to using the mean between nodes, fewer than inside"},
+};
+/* clang-format on */
+
+const gs_field_table gs_hier_avg_fields = {
+    .name = "hier_avg",
+    .struct_bytes = sizeof(gs_hier_avg_config),
+    .fields = fields,
+    .field_count = sizeof fields / sizeof *fields,
+};
+
+gs_status gs_hier_avg_check(const gs_hier_avg_config *config, const gs_job *job, gs_error *err)
+{
+    int64_t over = config->between % config->inside;
+    if (job->node_ranks == 0) {
+        return gs_fail(err, GS_EINVAL,
+                       "hier_avg needs nodes with equal numbers of ranks, and these differ; use "
+                       "local_sgd");
+    }
+    if (over != 0) {
+        return gs_fail(err, GS_EINVAL,
+                       "hier_avg.between: %lld steps are not a multiple of inside, %lld; use "
+                       "between=%lld",
+                       (long long)config->between, (long long)config->inside,
+                       (long long)(config->between - over + config->inside));
+    }
+    if (config->delay > 0 && config->delay >= config->inside) {
+        return gs_fail(err, GS_EINVAL,
+                       "hier_avg.delay: %lld steps, but the next average inside nodes is after "
+                       "%lld; use delay=%lld",
+                       (long long)config->delay, (long long)config->inside,
+                       (long long)(config->inside - 1));
+    }
+    if (job->budget_steps > 0 && config->between > job->budget_steps) {
+        int64_t fits = job->budget_steps - job->budget_steps % config->inside;
+        return gs_fail(err, GS_EINVAL,
+                       "hier_avg.between: %lld steps, but the run has %lld, so that nodes would "
+                       "never average; use between=%lld%s, or raise workload.budget.steps",
+                       (long long)config->between, (long long)job->budget_steps,
+                       (long long)(fits > 0 ? fits : job->budget_steps),
+                       fits > 0 ? "" : " and a smaller inside");
+    }
+    return GS_OK;
+}
+
+bool gs_hier_avg_differ(const gs_hier_avg_config *config, int64_t steps)
+{
+    return config->delay > 0 || steps % config->between != 0;
+}
+
+int64_t gs_hier_avg_wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
+{
+    enum { STEADY = INT32_MAX }; /* a step after all warm-ups of codecs */
+    const gs_hier_avg_config *config = settings;
+    uint32_t inside = job->node_ranks;
+    uint32_t nodes = job->ranks / inside;
+    int64_t steps = job->budget_steps > 0 ? job->budget_steps : config->between;
+    int64_t more = job->budget_steps > 0 && gs_hier_avg_differ(config, steps) ? 1 : 0;
+    double across = 0.0;
+    for (uint32_t part = 0; part < inside; part++) {
+        int64_t offset, length;
+        gs_part_of(job->elements, inside, part, &offset, &length);
+        across += (double)gs_coding_group_bytes(coding, nodes, length, job->element_bytes, STEADY);
+    }
+    double gather = (double)(job->elements * job->element_bytes) * (inside - 1) * nodes;
+    double sent = (double)(steps / config->inside + more) * 2.0 * gather +
+                  (double)(steps / config->between + more) * (across + gather);
+    return (int64_t)(sent / job->ranks / (double)steps);
+}
