@@ -81,6 +81,7 @@ typedef struct gs_sim_worker {
     gs_time_ns batch_ns;     /* its batch comes from the loader then; 0: it waits for none */
     gs_time_ns optimizer_ns; /* of the step, as the profile has it */
     double compute_scale;    /* of its node */
+    double overlap_slowdown; /* likewise */
     double pass_scale;       /* of this step's samples */
     int64_t passes;          /* begun */
     uint64_t blocking;       /* blocking ops come to */

@@ -48,7 +48,9 @@ gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err)
             gradients[rank] = gs_sim_gradient_of(sim, rank);
             sim->workers[rank].gradient = &gradients[rank];
         }
-        sim->workers[rank].compute_scale = gs_scenario_group_of(sim->scenario, rank)->compute_scale;
+        const gs_node_group *group = gs_scenario_group_of(sim->scenario, rank);
+        sim->workers[rank].compute_scale = group->compute_scale;
+        sim->workers[rank].overlap_slowdown = group->overlap_slowdown;
         gs_step_account_init(&sim->accounts[rank], (int32_t)rank, &sim->ops, &sim->arena);
     }
     return GS_OK;
@@ -283,15 +285,21 @@ static void ask(gs_sim *sim, uint32_t index)
     }
 }
 
-/* What kernels that start now take longer: the node's device, and the noise of the step. */
+/* What kernels that start now take longer: the node's device, communication that is under way, and
+ * the noise of the step. */
 static double compute_factor(gs_sim *sim, uint32_t index)
 {
     const gs_sim_worker *worker = &sim->workers[index];
-    if (sim->compute_noise == NULL || worker->step == 0) {
-        return worker->compute_scale;
+    double scale = worker->compute_scale;
+    if (worker->overlap_slowdown > 1.0 &&
+        gs_step_account_communicates(&sim->accounts[index], now_ns(sim))) {
+        scale *= worker->overlap_slowdown;
     }
-    return worker->compute_scale * gs_compute_noise_factor(sim->compute_noise, index,
-                                                           (uint64_t)worker->step - 1, now_ns(sim));
+    if (sim->compute_noise == NULL || worker->step == 0) {
+        return scale;
+    }
+    return scale * gs_compute_noise_factor(sim->compute_noise, index, (uint64_t)worker->step - 1,
+                                           now_ns(sim));
 }
 
 /* The batch of every micro-step comes from the loader. true: it is there. One that a gradient was
@@ -417,7 +425,7 @@ static void block(gs_sim *sim, uint32_t index, uint32_t which)
 static bool play(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
-    double factor = worker->pass_scale * compute_factor(sim, index);
+    double factor = 1.0;
     gs_time_ns duration = 0;
     worker->since_ns = now_ns(sim);
     while (!sim->ended) {
@@ -452,6 +460,9 @@ static bool play(gs_sim *sim, uint32_t index)
             return false;
         } else if (segment->kind == GS_SEGMENT_FORWARD || segment->kind == GS_SEGMENT_BACKWARD) {
             gs_time_ns part = gs_sim_forward_part(worker, segment);
+            if (duration == 0) { /* what a gradient has set off is under way by now */
+                factor = worker->pass_scale * compute_factor(sim, index);
+            }
             gs_time_ns own = gs_time_of((double)part * factor + 0.5);
             if (sim->timeline != NULL) {
                 gs_sim_look_compute(sim, index, worker->since_ns + duration, own);

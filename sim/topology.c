@@ -43,6 +43,13 @@ const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t serv
     for (uint32_t link = 0; link < topology->link_count; link++) {
         links[link] = link < topology->nic_first ? port : nic;
     }
+    for (uint32_t rank = 0; rank < scenario->ranks; rank++) {
+        uint32_t up = has_nodes(scenario)
+                          ? topology->nic_first + 2 * gs_scenario_node_of(scenario, rank)
+                          : 2 * rank;
+        double rate = nic.bytes_per_tick * gs_scenario_group_of(scenario, rank)->nic_scale;
+        links[up].bytes_per_tick = links[up + 1].bytes_per_tick = rate;
+    }
     return topology;
 }
 

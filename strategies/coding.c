@@ -115,11 +115,24 @@ int64_t gs_coding_group_bytes(const gs_coding *coding, uint32_t members, int64_t
     return total;
 }
 
+double gs_coding_encode_bytes(const gs_coding *coding, bool feedback)
+{
+    return coding->measured_encode_bytes > 0.0
+               ? coding->measured_encode_bytes
+               : coding->codec->encode_bytes + (feedback ? GS_FEEDBACK_BYTES : 0.0);
+}
+
+double gs_coding_decode_bytes(const gs_coding *coding)
+{
+    return coding->measured_decode_bytes > 0.0 ? coding->measured_decode_bytes
+                                               : coding->codec->decode_bytes;
+}
+
 double gs_coding_work_bytes(const gs_coding *coding, const gs_coding_plan *plan, uint32_t members,
                             int64_t elements, uint32_t stage)
 {
-    const gs_codec *codec = coding->codec;
-    double encode = codec->encode_bytes + (coding->config.feedback ? GS_FEEDBACK_BYTES : 0.0);
+    double encode = gs_coding_encode_bytes(coding, coding->config.feedback);
+    double decode = gs_coding_decode_bytes(coding);
     double decoded = plan->stages[plan->stage_count - 1].unit_bytes > 0 ? 1.0 : members;
     double own = (double)elements / members;
     if (stage == 0) {
@@ -127,10 +140,10 @@ double gs_coding_work_bytes(const gs_coding *coding, const gs_coding_plan *plan,
     }
     if (stage < plan->stage_count) {
         /* Between the phases: all parts that came are decoded, their sum is encoded. */
-        return plan->two_phases ? (codec->decode_bytes * members + encode) * own
-                                : codec->encode_bytes * (double)elements;
+        return plan->two_phases ? (decode * members + encode) * own
+                                : gs_coding_encode_bytes(coding, false) * (double)elements;
     }
-    return codec->decode_bytes * (plan->two_phases ? 1.0 : decoded) * (double)elements;
+    return decode * (plan->two_phases ? 1.0 : decoded) * (double)elements;
 }
 
 int64_t gs_coding_bucket_bytes(const gs_coding *coding, const gs_job *job,

@@ -15,6 +15,9 @@
 struct gs_coding {
     const gs_codec *codec; /* NULL: slices travel as they are */
     gs_codec_config config;
+    /* Memory traffic per element as it was measured, that of error feedback included; 0: what the
+     * codec says. */
+    double measured_encode_bytes, measured_decode_bytes;
 };
 
 enum { GS_CODING_STAGES_MAX = 2 };
@@ -57,6 +60,11 @@ int64_t gs_coding_send_bytes(const gs_coding *coding, int64_t elements, int32_t 
 /* Bytes that one worker sends on average in all-reduces of all buckets over all workers. */
 int64_t gs_coding_bucket_bytes(const gs_coding *coding, const gs_job *job,
                                const gs_bucket_rule *rule);
+
+/* Memory traffic of encoding an element, error feedback included where there is any, and of
+ * decoding one. */
+double gs_coding_encode_bytes(const gs_coding *coding, bool feedback);
+double gs_coding_decode_bytes(const gs_coding *coding);
 
 /* Memory traffic of the local work before stage `stage` (stage_count: after the last), in bytes. */
 double gs_coding_work_bytes(const gs_coding *coding, const gs_coding_plan *plan, uint32_t members,

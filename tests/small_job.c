@@ -77,6 +77,8 @@ static void make_cluster(small_job *job, const small_job_config *config)
                              .count = config->ranks / per_node,
                              .ranks = per_node,
                              .compute_scale = 1.0,
+                             .nic_scale = 1.0,
+                             .overlap_slowdown = 1.0,
                              .vector_bandwidth_bps = INT64_C(8000000000000000)};
     job->scenario.ranks = config->ranks;
     job->scenario.nodes = config->ranks / per_node;

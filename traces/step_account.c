@@ -17,6 +17,18 @@ void gs_step_account_begin(gs_step_account *account, int64_t step, gs_time_ns at
     account->marked_ns = at;
 }
 
+bool gs_step_account_communicates(const gs_step_account *account, gs_time_ns at)
+{
+    for (uint32_t i = 0; i < account->span_count; i++) {
+        const gs_span *span = &account->spans[i];
+        if ((span->kind == GS_SPAN_OP || span->kind == GS_SPAN_SEND) && span->from_ns <= at &&
+            (span->open || span->to_ns > at)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void gs_step_account_span(gs_step_account *account, gs_span span)
 {
     if (span.to_ns <= account->marked_ns || span.to_ns <= span.from_ns) {

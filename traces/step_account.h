@@ -58,6 +58,8 @@ void gs_step_account_op_end(gs_step_account *account, uint32_t communicator, uin
  */
 void gs_step_account_send_start(gs_step_account *account, uint32_t slot, gs_time_ns at);
 void gs_step_account_send_end(gs_step_account *account, uint32_t slot, gs_time_ns at);
+/* Is an op of the rank's under way, or a message of its own being sent, at `at`? */
+bool gs_step_account_communicates(const gs_step_account *account, gs_time_ns at);
 /* Anything else that is known whole, before the time it covers is marked. */
 void gs_step_account_span(gs_step_account *account, gs_span span);
 /* [marked, from) was a gap; [from, to) was compute, or waiting for input. */

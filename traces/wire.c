@@ -93,14 +93,9 @@ static gs_slice unit_of(const gs_wire_board *on, const gs_coding_plan *plan, gs_
 
 /* ---------------------------------------------------------------- rules */
 
-/* Draws of a rank's own differ by request; shared ones are equal for the same label and step. */
-static gs_pack_rule rule_of(const gs_wire *wire, size_t count, int64_t step, uint64_t request,
-                            uint64_t label)
+gs_pack_rule gs_wire_pack_rule(const gs_coding *coding, size_t count, int64_t step)
 {
-    const gs_codec_config *config = &wire->coding->config;
-    const gs_entity_memory_config *entity = &wire->memory->config;
-    bool shared = wire->coding->codec->random == GS_RANDOM_SHARED;
-    uint32_t self = (uint32_t)entity->self.role << 16 | entity->self.index;
+    const gs_codec_config *config = &coding->config;
     return (gs_pack_rule){
         .count = count,
         .block = (size_t)config->block,
@@ -113,9 +108,22 @@ static gs_pack_rule rule_of(const gs_wire *wire, size_t count, int64_t step, uin
         .lower = config->lower,
         .upper = config->upper,
         .rounds = (uint32_t)config->rounds,
-        .key = {entity->job->seed, GS_RNG_CODEC, shared ? (uint32_t)label : self},
-        .step = shared ? (uint64_t)step : request,
+        .key = {.purpose = GS_RNG_CODEC},
     };
+}
+
+/* Draws of a rank's own differ by request; shared ones are equal for the same label and step. */
+static gs_pack_rule rule_of(const gs_wire *wire, size_t count, int64_t step, uint64_t request,
+                            uint64_t label)
+{
+    const gs_entity_memory_config *entity = &wire->memory->config;
+    bool shared = wire->coding->codec->random == GS_RANDOM_SHARED;
+    uint32_t self = (uint32_t)entity->self.role << 16 | entity->self.index;
+    gs_pack_rule rule = gs_wire_pack_rule(wire->coding, count, step);
+    rule.key.seed = entity->job->seed;
+    rule.key.entity = shared ? (uint32_t)label : self;
+    rule.step = shared ? (uint64_t)step : request;
+    return rule;
 }
 
 gs_pack_rule gs_wire_rule(const gs_wire *wire, const gs_op_signature *op, size_t count)
@@ -433,8 +441,8 @@ bool gs_wire_recode(gs_wire *wire, gs_slice into, gs_slice data, uint64_t key)
 
 double gs_wire_recode_work_bytes(const gs_wire *wire, int64_t elements)
 {
-    const gs_codec *codec = wire->coding->codec;
-    return (double)elements * (codec->encode_bytes + codec->decode_bytes);
+    return (double)elements *
+           (gs_coding_encode_bytes(wire->coding, false) + gs_coding_decode_bytes(wire->coding));
 }
 
 int64_t gs_wire_message_bytes(const gs_wire *wire, gs_slice data, const gs_payload *payload)
@@ -448,7 +456,6 @@ int64_t gs_wire_message_bytes(const gs_wire *wire, gs_slice data, const gs_paylo
 
 double gs_wire_message_work_bytes(const gs_wire *wire, int64_t elements, bool decodes)
 {
-    const gs_codec *codec = wire->coding->codec;
-    double feedback = wire->residual != 0 ? GS_FEEDBACK_BYTES : 0.0;
-    return (double)elements * (decodes ? codec->decode_bytes : codec->encode_bytes + feedback);
+    return (double)elements * (decodes ? gs_coding_decode_bytes(wire->coding)
+                                       : gs_coding_encode_bytes(wire->coding, wire->residual != 0));
 }

@@ -10,10 +10,15 @@
 #ifndef GS_TRACES_WIRE_H
 #define GS_TRACES_WIRE_H
 
+#include "models/codec_kernels.h"
 #include "strategies/coding.h"
 #include "traces/entity_memory.h"
 
 typedef struct gs_wire gs_wire;
+
+/* How the encoder of a codec takes a slice of that many floats in that step: its parameters in the
+ * encoder's terms. Whose draws it makes, and which, is left 0. */
+gs_pack_rule gs_wire_pack_rule(const gs_coding *coding, size_t count, int64_t step);
 
 /* For an entity of that memory, which is borrowed, as is the coding. NULL: no memory. Owner: the
  * arena, which must outlive it: buffers grow to the largest payload, then take no memory. */

@@ -1,0 +1,248 @@
+#include "live/measure_link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "live/measure_talk.h"
+
+const int64_t gs_link_sizes[GS_LINK_SIZES] = {4, 3000, 48000, 190000, 760000, 2000000};
+
+/* Messages of a repeat: as many as make it long against the clock, and streams of small ones long
+ * enough that making them is what takes the time. */
+static const uint32_t rounds_of[GS_LINK_SIZES] = {8, 4, 2, 1, 1, 1};
+static const uint32_t stream_of[GS_LINK_SIZES] = {64, 32, 8, 4, 3, 2};
+
+/* A direction takes about this long, and has so many repeats. */
+#define DIRECTION_NS (3 * GS_NS_PER_S)
+enum { REPEATS_MIN = 5, REPEATS_MAX = 25, ROOT_PEERS_MAX = 32 };
+
+/* ---------------------------------------------------------------- who with whom */
+
+static uint32_t even(uint32_t processes)
+{
+    return processes + processes % 2;
+}
+
+/* Of so many others process 0 is measured with at most ROOT_PEERS_MAX, evenly spread. */
+static uint32_t root_peers(uint32_t processes)
+{
+    return processes - 3 < ROOT_PEERS_MAX ? processes - 3 : ROOT_PEERS_MAX;
+}
+
+uint32_t gs_survey_rounds(uint32_t processes)
+{
+    if (processes <= GS_ALL_PAIRS_MAX) {
+        return processes < 2 ? 0 : even(processes) - 1;
+    }
+    return 2 + processes % 2 + root_peers(processes);
+}
+
+/* The circle method: all but the last go round, the last one stays. */
+static uint32_t on_circle(uint32_t processes, uint32_t round, uint32_t self)
+{
+    uint32_t places = even(processes) - 1;
+    if (self == places) {
+        /* Whoever meets its own place in this round: 2 p = round. */
+        return (round % 2 == 0 ? round : round + places) / 2;
+    }
+    uint32_t peer = (round + places - self % places) % places;
+    peer = peer == self ? places : peer;
+    return peer < processes ? peer : self;
+}
+
+/* Pairs (0, 1), (2, 3) ...; then (1, 2), (3, 4) ...; of an odd ring at last (n - 1, 0). */
+static uint32_t on_ring(uint32_t processes, uint32_t round, uint32_t self)
+{
+    uint32_t right = self + 1 == processes ? 0 : self + 1;
+    uint32_t left = self == 0 ? processes - 1 : self - 1;
+    if (round == 2) {
+        return self == 0 ? left : self == processes - 1 ? right : self;
+    }
+    bool begins = self % 2 == round;
+    uint32_t peer = begins ? right : left;
+    bool is_closing = (begins && self == processes - 1) || (!begins && self == 0);
+    return is_closing && processes % 2 == 1 ? self : peer;
+}
+
+uint32_t gs_survey_peer(uint32_t processes, uint32_t round, uint32_t self)
+{
+    GS_ASSERT(round < gs_survey_rounds(processes) && self < processes);
+    if (processes <= GS_ALL_PAIRS_MAX) {
+        return on_circle(processes, round, self);
+    }
+    uint32_t ring = 2 + processes % 2;
+    if (round < ring) {
+        return on_ring(processes, round, self);
+    }
+    uint64_t step = round - ring;
+    uint32_t other = 2 + (uint32_t)(step * (processes - 3) / root_peers(processes));
+    return self == 0 ? other : self == other ? 0 : self;
+}
+
+/* ---------------------------------------------------------------- one direction */
+
+static gs_status ping_pong(gs_talk *talk, uint32_t to, size_t size, gs_error *err)
+{
+    for (uint32_t i = 0; i < rounds_of[size]; i++) {
+        gs_carried came;
+        GS_TRY(gs_talk_send(talk, to, GS_PROBE_PING, 0, (size_t)gs_link_sizes[size], err));
+        GS_TRY(gs_talk_hear(talk, to, &came, err));
+        gs_crew_give_back(talk->crew, &came);
+    }
+    return GS_OK;
+}
+
+static gs_status stream(gs_talk *talk, uint32_t to, size_t size, gs_error *err)
+{
+    gs_carried came;
+    for (uint32_t left = stream_of[size]; left-- > 0;) {
+        GS_TRY(gs_talk_send(talk, to, GS_PROBE_STREAM, left, (size_t)gs_link_sizes[size], err));
+    }
+    GS_TRY(gs_talk_hear(talk, to, &came, err));
+    gs_crew_give_back(talk->crew, &came);
+    return GS_OK;
+}
+
+/* All points once, small ones first; times_ns [GS_LINK_POINTS]. */
+static gs_status repeat(gs_talk *talk, uint32_t to, double *times_ns, gs_error *err)
+{
+    for (size_t i = 0; i < GS_LINK_POINTS; i++) {
+        size_t size = i % GS_LINK_SIZES;
+        gs_time_ns start = gs_live_clock();
+        GS_TRY(i < GS_LINK_SIZES ? ping_pong(talk, to, size, err) : stream(talk, to, size, err));
+        times_ns[i] = (double)(gs_live_clock() - start);
+    }
+    return GS_OK;
+}
+
+/* How often everything is measured, from what it took once. */
+static uint32_t repeats_for(gs_time_ns once_ns)
+{
+    gs_time_ns count = DIRECTION_NS / (once_ns + 1);
+    return count < REPEATS_MIN ? REPEATS_MIN : count > REPEATS_MAX ? REPEATS_MAX : (uint32_t)count;
+}
+
+/* What a process has measured itself: [round][repeats][GS_LINK_POINTS]. */
+typedef struct own_times {
+    uint32_t from, to, repeats, reserved;
+    double times_ns[REPEATS_MAX][GS_LINK_POINTS];
+} own_times;
+
+/* The first time warms up buffers and windows, and does not count. */
+static gs_status measure(gs_talk *talk, uint32_t to, own_times *out, gs_error *err)
+{
+    double unused[GS_LINK_POINTS];
+    gs_time_ns start = gs_live_clock();
+    GS_TRY(repeat(talk, to, unused, err));
+    *out = (own_times){.from = gs_crew_self(talk->crew),
+                       .to = to,
+                       .repeats = repeats_for(gs_live_clock() - start)};
+    for (uint32_t i = 0; i < out->repeats; i++) {
+        GS_TRY(repeat(talk, to, out->times_ns[i], err));
+    }
+    GS_TRY(gs_talk_send(talk, to, GS_PROBE_END, 0, 0, err));
+    return gs_talk_flush(talk, err);
+}
+
+static gs_status answer(gs_talk *talk, uint32_t to, gs_error *err)
+{
+    for (;;) {
+        gs_carried came;
+        GS_TRY(gs_talk_hear(talk, to, &came, err));
+        gs_probe probe = gs_probe_of(&came);
+        size_t bytes = came.frame.body_bytes;
+        gs_crew_give_back(talk->crew, &came);
+        if (probe.kind == GS_PROBE_END) {
+            return gs_talk_flush(talk, err);
+        }
+        if (probe.kind == GS_PROBE_PING) {
+            GS_TRY(gs_talk_send(talk, to, GS_PROBE_ANSWER, 0, bytes, err));
+        } else if (probe.left == 0) {
+            GS_TRY(gs_talk_send(talk, to, GS_PROBE_ANSWER, 0, 0, err));
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- all of them */
+
+static bool take_times(const gs_crew_bytes *from, gs_arena *arena, gs_link_survey *out)
+{
+    const own_times *own = from->data;
+    for (size_t i = 0; i < from->count / sizeof *own; i++) {
+        gs_link_times *link = &out->links[out->link_count++];
+        *link = (gs_link_times){.from = own[i].from, .to = own[i].to};
+        for (size_t p = 0; p < GS_LINK_POINTS; p++) {
+            size_t size = p % GS_LINK_SIZES;
+            bool is_ping = p < GS_LINK_SIZES;
+            gs_link_point *point = &link->points[p];
+            *point = (gs_link_point){
+                .pattern = is_ping ? GS_LINK_PING_PONG : GS_LINK_STREAM,
+                .messages = is_ping ? rounds_of[size] : stream_of[size],
+                .bytes = gs_link_sizes[size],
+                .times_ns = GS_TAKE(arena, double, own[i].repeats),
+                .repeats = own[i].repeats,
+            };
+            if (point->times_ns == NULL) {
+                return false;
+            }
+            for (uint32_t r = 0; r < own[i].repeats; r++) {
+                point->times_ns[r] = own[i].times_ns[r][p];
+            }
+        }
+    }
+    return true;
+}
+
+/* To process 0, which has them by process and round. */
+static gs_status gather(gs_crew *crew, const own_times *own, uint32_t count, gs_arena *arena,
+                        gs_link_survey *out, gs_error *err)
+{
+    uint32_t size = gs_crew_size(crew);
+    gs_crew_bytes *all = GS_TAKE(arena, gs_crew_bytes, size);
+    gs_status status = all == NULL ? gs_fail(err, GS_ENOMEM, "no memory for what was measured")
+                                   : gs_crew_gather(crew, own, count * sizeof *own, all, err);
+    if (status == GS_OK && gs_crew_self(crew) == 0) {
+        size_t links = 0;
+        for (uint32_t i = 0; i < size; i++) {
+            links += all[i].count / sizeof *own;
+        }
+        *out = (gs_link_survey){.links = GS_TAKE(arena, gs_link_times, links),
+                                .all_pairs = size <= GS_ALL_PAIRS_MAX};
+        bool ok = out->links != NULL;
+        for (uint32_t i = 0; i < size; i++) {
+            ok = ok && take_times(&all[i], arena, out);
+        }
+        status = ok ? GS_OK : gs_fail(err, GS_ENOMEM, "no memory for what was measured");
+    }
+    for (uint32_t i = 0; all != NULL && i < size; i++) {
+        free(all[i].data);
+    }
+    return status;
+}
+
+gs_status gs_measure_links(gs_crew *crew, gs_arena *arena, gs_link_survey *out, gs_error *err)
+{
+    uint32_t size = gs_crew_size(crew);
+    uint32_t self = gs_crew_self(crew);
+    uint32_t rounds = gs_survey_rounds(size);
+    size_t body_bytes = (size_t)gs_link_sizes[GS_LINK_SIZES - 1];
+    own_times *own = GS_TAKE(arena, own_times, rounds);
+    gs_talk talk = {.crew = crew, .body = gs_arena_take(arena, 1, body_bytes)};
+    uint32_t count = 0;
+    if (own == NULL || talk.body == NULL) {
+        return gs_fail(err, GS_ENOMEM, "no memory to measure links");
+    }
+    memset(talk.body, 0x5a, body_bytes);
+    for (uint32_t phase = 0; phase < 2 * rounds; phase++) {
+        uint32_t peer = gs_survey_peer(size, phase / 2, self);
+        bool measures = (self < peer) == (phase % 2 == 0);
+        gs_time_ns start;
+        GS_TRY(gs_crew_meet(crew, &start, err));
+        GS_TRY(gs_talk_until(&talk, start, err));
+        if (peer != self) {
+            GS_TRY(measures ? measure(&talk, peer, &own[count++], err) : answer(&talk, peer, err));
+        }
+    }
+    return gather(crew, own, count, arena, out, err);
+}
