@@ -75,8 +75,8 @@ static int tell(const gs_cli *cli, const gs_validate *validate, gs_store *store)
         gs_complain("validate: %s", answer);
         free(answer);
     } else if (code == GS_EXIT_REFUSED) {
-        gs_complain("validate: %u of the strategies have no run that ended well on one side",
-                    validate->missing);
+        gs_complain("validate: %u strateg%s could not be judged: no run ended well on one side",
+                    validate->missing, validate->missing == 1 ? "y" : "ies");
     }
     if (code != GS_EXIT_OK) {
         return code;

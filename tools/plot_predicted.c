@@ -49,7 +49,7 @@ static void put_data(const gs_validate *validate, const uint32_t *label_of, gs_p
         fprintf(plot->csv, "%u,", label_of[i]);
         gs_plot_field(pair->label, plot->csv);
         fputc(',', plot->csv);
-        gs_plot_field(pair->of->scenario.name, plot->csv);
+        gs_plot_field(pair->scenario, plot->csv);
         fprintf(plot->csv, ",%.6f", ms(row->measured.value));
         put_interval(&row->measured, plot->csv);
         fprintf(plot->csv, ",%.6f", ms(row->predicted.value));

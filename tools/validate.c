@@ -86,6 +86,21 @@ static bool same_job(const gs_stored_run *one, const gs_stored_run *other)
     return one->scenario.config_hash == other->scenario.config_hash && same_strategy(one, other);
 }
 
+const char *gs_validate_scenario(gs_validate *validate, const gs_stored_run *run)
+{
+    const char *name = run->scenario.name;
+    for (uint32_t i = 0; i < validate->run_count[GS_SIDE_PREDICTED]; i++) {
+        const gs_stored_scenario *other = &validate->runs[GS_SIDE_PREDICTED][i].run.scenario;
+        if (strcmp(other->name, name) == 0 && other->config_hash != run->scenario.config_hash) {
+            char *text = gs_text("%s %08" PRIx64, name, run->scenario.config_hash >> 32);
+            const char *kept = gs_need(gs_arena_text(&validate->arena, text));
+            free(text);
+            return kept;
+        }
+    }
+    return name;
+}
+
 /* Runs of one side that are of the same job as `of`; of simulated ones the newest of each seed: an
  * older build's prediction is not to be held against a newer one's. */
 static const gs_validate_run **members_of(gs_validate *validate, int side, const gs_stored_run *of,
@@ -159,7 +174,7 @@ static void match_seeds(gs_validate *validate, gs_validate_pair *pair)
         gs_validate_remark(validate,
                            "%s, %s: no seed was both simulated and measured: times are compared, "
                            "what was learned is not.",
-                           pair->of->scenario.name, pair->label);
+                           pair->scenario, pair->label);
         return;
     }
     uint32_t predicted =
@@ -170,7 +185,7 @@ static void match_seeds(gs_validate *validate, gs_validate_pair *pair)
         gs_validate_remark(validate,
                            "%s, %s: compared at equal seeds; %u simulated and %u measured runs of "
                            "other seeds are left out.",
-                           pair->of->scenario.name, pair->label, predicted, measured);
+                           pair->scenario, pair->label, predicted, measured);
     }
     find_twins(validate, pair);
 }
@@ -220,20 +235,24 @@ static void tell_alone(gs_validate *validate, int side, const gs_stored_run *of)
     }
     const gs_stored_run *relative = find_relative(validate, 1 - side, of);
     if (relative == NULL) {
-        gs_validate_remark(validate, "%s, %s: %s and not %s.", of->scenario.name, label, done[side],
-                           done[1 - side]);
+        gs_validate_remark(validate, "%s, %s: %s and not %s.", gs_validate_scenario(validate, of),
+                           label, done[side], done[1 - side]);
         return;
     }
-    if (side == GS_SIDE_MEASURED) {
+    const gs_stored_run *simulated = side == GS_SIDE_PREDICTED ? of : relative;
+    const gs_stored_run *measured = side == GS_SIDE_PREDICTED ? relative : of;
+    uint32_t counterparts = 0;
+    (void)members_of(validate, GS_SIDE_MEASURED, simulated, &counterparts);
+    if (side == GS_SIDE_MEASURED && counterparts == 0) {
         return; /* told from the other side */
     }
     char *difference =
-        gs_config_difference(of->scenario.config_json, relative->scenario.config_json);
+        gs_config_difference(simulated->scenario.config_json, measured->scenario.config_json);
     gs_validate_remark(validate,
                        "%s, %s: simulated with config %016" PRIx64 ", measured with %016" PRIx64
                        ": not compared; they differ in %s.",
-                       of->scenario.name, label, of->scenario.config_hash,
-                       relative->scenario.config_hash,
+                       of->scenario.name, label, simulated->scenario.config_hash,
+                       measured->scenario.config_hash,
                        difference == NULL ? "the contents of a file they name" : difference);
     free(difference);
 }
@@ -260,6 +279,7 @@ static void add_pair(gs_validate *validate, const gs_stored_run *of)
     }
     pair.label = gs_need(
         gs_strategy_stored_label(of->strategy.name, of->strategy.params_json, &validate->arena));
+    pair.scenario = gs_validate_scenario(validate, of);
     match_seeds(validate, &pair);
     look_at_times(&pair);
     uint64_t hash = of->scenario.config_hash;

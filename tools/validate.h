@@ -37,6 +37,7 @@ typedef struct gs_validate_row {
 typedef struct gs_validate_pair {
     const gs_stored_run *of; /* scenario and strategy are those of all its runs */
     const char *label;       /* "allreduce:bucket=10MiB" */
+    const char *scenario;    /* its name; with its config hash where several have that name */
     const gs_validate_run **predicted, **measured;
     uint32_t predicted_count, measured_count;
     bool equal_seeds;
@@ -74,6 +75,10 @@ enum { GS_SIDE_PREDICTED, GS_SIDE_MEASURED };
  * also after errors. */
 int gs_validate_make(const gs_cli *cli, size_t first, gs_store *store, gs_validate *out);
 void gs_validate_free(gs_validate *validate);
+
+/* The name of a run's scenario; where the simulated runs have several of that name, as KEY=VALUE
+ * words make them, with the first digits of its config hash. Owner: the arena. */
+const char *gs_validate_scenario(gs_validate *validate, const gs_stored_run *run);
 
 /* Parts of gs_validate_make. */
 int gs_validate_read(gs_validate *validate, gs_store *store);

@@ -165,7 +165,7 @@ static void add_row(gs_validate *validate, gs_validate_pair *pair, uint32_t judg
         if (rank == GS_ALL_RANKS) {
             bool predicted = row.predicted.count > 0;
             gs_validate_remark(validate, "%s, %s: %s was %s and not %s: not compared.",
-                               pair->of->scenario.name, pair->label, what->words,
+                               pair->scenario, pair->label, what->words,
                                predicted ? "predicted" : "measured",
                                predicted ? "measured" : "predicted");
         }
@@ -247,9 +247,8 @@ static void compare_order(gs_validate *validate, const gs_validate_pair *one,
     gs_validate_remark(validate,
                        "WRONG ORDER on %s: %s was measured %.0f %% slower than %s, and predicted "
                        "%.1f %% faster.",
-                       one->of->scenario.name, (a_slower ? one : other)->label,
-                       100.0 * (measured - 1.0), (a_slower ? other : one)->label,
-                       100.0 * (1.0 / predicted - 1.0));
+                       one->scenario, (a_slower ? one : other)->label, 100.0 * (measured - 1.0),
+                       (a_slower ? other : one)->label, 100.0 * (1.0 / predicted - 1.0));
 }
 
 void gs_validate_judge(gs_validate *validate)

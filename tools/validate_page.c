@@ -151,7 +151,7 @@ static void add_estimate(gs_table *table, const gs_judged *what, const gs_estima
 static void add_row(const gs_validate_pair *pair, const gs_validate_row *row, gs_table *table)
 {
     char text[CELL_BYTES];
-    gs_table_add(table, pair->of->scenario.name, NULL);
+    gs_table_add(table, pair->scenario, NULL);
     snprintf(text, sizeof text, "%016" PRIx64, pair->of->scenario.config_hash);
     gs_table_add(table, text, NULL);
     gs_table_add(table, pair->label, NULL);
@@ -216,11 +216,11 @@ static void add_blind(gs_page *page, const gs_validate *validate)
         }
         if (pair->predicted_utc[0] == '\0') {
             gs_page_note(page, "NOT BLIND: %s, %s: its prediction is not in the ledger.",
-                         pair->of->scenario.name, pair->label);
+                         pair->scenario, pair->label);
         } else {
-            gs_page_note(
-                page, "NOT BLIND: %s, %s: predicted at %s, after the measurement began at %s.",
-                pair->of->scenario.name, pair->label, pair->predicted_utc, pair->measured_utc);
+            gs_page_note(page,
+                         "NOT BLIND: %s, %s: predicted at %s, after the measurement began at %s.",
+                         pair->scenario, pair->label, pair->predicted_utc, pair->measured_utc);
         }
     }
 }
@@ -249,8 +249,8 @@ static void add_interval_note(gs_page *page, const gs_validate *validate)
     }
     if (fewest < INTERVAL_RUNS) {
         gs_page_note(page,
-                     "Values are medians over runs. A 95 %% interval needs %d of them; there are "
-                     "%" PRIu32 " at the least: measure again, repeats are kept apart.",
+                     "Values are medians over runs. A 95 %% interval needs %d of them, the fewest "
+                     "are %" PRIu32 ": measure again, repeats are kept apart.",
                      INTERVAL_RUNS, fewest);
     }
 }
@@ -283,7 +283,7 @@ char *gs_validate_answer(const gs_validate *validate)
         "%+.1f %% (%s on %s)%s.",
         validate->outside == 0 ? validate->row_count : validate->outside, validate->row_count,
         validate->outside == 0 ? "inside their tolerance" : "OUTSIDE their tolerance",
-        100.0 * median, 100.0 * worst, where->label, where->of->scenario.name,
+        100.0 * median, 100.0 * worst, where->label, where->scenario,
         validate->ordered == validate->in_order ? "" : "; the ORDER of strategies is WRONG");
     free(errors);
     return text;

@@ -89,6 +89,25 @@ Test(ledger, another_value_is_a_new_prediction)
     gs_store_close(store);
 }
 
+Test(ledger, results_that_were_changed_later_are_not_what_was_foretold)
+{
+    const char *path = fixture_path("runs.db");
+    gs_stored_run run = fixture_run(1, 1);
+    run.target_censored = true;
+    write_one(path, &run);
+    char utc[GS_UTC_BYTES];
+    gs_store *store = fixture_open(path, GS_STORE_READ);
+    cr_assert_eq(gs_store_predicted_utc(store, 1, utc, NULL), GS_OK);
+    cr_assert_str_neq(utc, "");
+    fixture_execute(path, "UPDATE result SET value = value + 1 WHERE metric = 'events'");
+    cr_assert_eq(gs_store_predicted_utc(store, 1, utc, NULL), GS_OK);
+    cr_assert_str_neq(utc, "");
+    fixture_execute(path, "UPDATE result SET value = value + 1 WHERE metric = 'wait_ns'");
+    cr_assert_eq(gs_store_predicted_utc(store, 1, utc, NULL), GS_OK);
+    cr_assert_str_eq(utc, "");
+    gs_store_close(store);
+}
+
 Test(ledger, a_target_that_is_not_reached_is_foretold_as_null)
 {
     const char *path = fixture_path("runs.db");

@@ -65,7 +65,10 @@ gs_status gs_store_predicted_utc(gs_store *store, int64_t run_id, char out[GS_UT
     bool row = false;
     out[0] = '\0';
     gs_status status = gs_sql_prepare(
-        &store->sql, "SELECT max(predicted_utc) FROM prediction WHERE run_id = ?", &query, err);
+        &store->sql,
+        "SELECT iif(total(p.value IS NOT iif(censored, NULL, r.value)) = 0, max(predicted_utc), "
+        "NULL) FROM prediction p LEFT JOIN result r USING(run_id, metric) WHERE run_id = ?",
+        &query, err);
     if (status == GS_OK) {
         gs_sql_bind_int(&query, 1, run_id);
         status = gs_sql_step(&query, &row, err);

@@ -27,7 +27,8 @@ typedef struct gs_validation {
     const char *reason; /* NULL: none */
 } gs_validation;
 
-/* When the predictions of a run were stored, the last of them; "" where it has none. */
+/* When the predictions of a run were stored, the last of them; "" where it has none, or where its
+ * results are not what it foretold: somebody has changed them. */
 GS_MUST_USE gs_status gs_store_predicted_utc(gs_store *store, int64_t run_id,
                                              char out[GS_UTC_BYTES], gs_error *err);
 /* Rows of the table decision: adaptive switches, downgrades, fallbacks. */
