@@ -158,10 +158,12 @@ gs_status gs_live_log_rows(gs_live_log *log, const gs_layout *layout, uint32_t r
                            gs_record *record, gs_time_ns *out_end_ns, gs_error *err)
 {
     gs_arena arena;
+    gs_layout unordered = *layout;
+    unordered.ordered = false; /* starts say nothing of the order of issue, which drivers checked */
     gs_arena_init(&arena);
     log_reading reading = {.record = record, .ranks = GS_TAKE(&arena, rank_rows, ranks)};
     gs_status status = GS_OK;
-    if (reading.ranks == NULL || !gs_group_ops_init(&reading.ops, layout, ranks, &arena)) {
+    if (reading.ranks == NULL || !gs_group_ops_init(&reading.ops, &unordered, ranks, &arena)) {
         status = gs_fail(err, GS_ENOMEM, "no memory for the steps of %u ranks", ranks);
     }
     for (uint32_t rank = 0; status == GS_OK && rank < ranks; rank++) {
