@@ -315,6 +315,8 @@ Test(store_file, a_database_that_cannot_be_written_can_still_be_read)
     gs_store *store = fixture_open(path, GS_STORE_WRITE);
     (void)fixture_write(store, &run);
     gs_store_close(store);
+    make_schema_1(fixture_path("older.db"), two_runs);
+    cr_assert_eq(chmod(fixture_path("older.db"), 0444), 0);
     cr_assert_eq(chmod(path, 0444), 0);
     cr_assert_eq(chmod(fixture_folder, 0555), 0);
     uid_t self = geteuid();
@@ -328,6 +330,10 @@ Test(store_file, a_database_that_cannot_be_written_can_still_be_read)
     assert_open_fails(fixture_path("new.db"), GS_STORE_WRITE, GS_EIO,
                       "cannot be opened; check the rights of the file and its folder, or use "
                       "another --db");
+    assert_open_fails(fixture_path("older.db"), GS_STORE_READ, GS_EIO,
+                      "made by an older gradsync (its schema is 1, today's is 2), and bringing it "
+                      "up to date needs writing, which the file does not allow; allow it, or use a "
+                      "copy with --db");
     int64_t id = 0;
     store = fixture_open(path, GS_STORE_READ);
     cr_assert_eq(gs_store_find_run(store, "@last", &id, NULL), GS_OK);

@@ -394,6 +394,13 @@ gs_status gs_store_migrate(gs_sql *sql, const gs_store_migration *steps, int64_t
     if (version == step_count) {
         return GS_OK;
     }
+    if (version > 0 && gs_sql_is_read_only(sql)) {
+        return gs_fail(err, GS_EIO,
+                       "%s: made by an older gradsync (its schema is %" PRId64
+                       ", today's is %" PRId64 "), and bringing it up to date needs writing, which "
+                       "the file does not allow; allow it, or use a copy with --db",
+                       sql->path, version, step_count);
+    }
     /* Another process may have done it since: look again under the lock. */
     GS_TRY(gs_sql_run(sql, "BEGIN IMMEDIATE", err));
     gs_status status = read_version(sql, step_count, &version, err);
