@@ -19,64 +19,64 @@ enum { REPEATS_MIN = 5, REPEATS_MAX = 25, ROOT_PEERS_MAX = 32 };
 
 /* ---------------------------------------------------------------- who with whom */
 
-static uint32_t even(uint32_t processes)
+static uint32_t even(uint32_t members)
 {
-    return processes + processes % 2;
+    return members + members % 2;
 }
 
 /* Of so many others process 0 is measured with at most ROOT_PEERS_MAX, evenly spread. */
-static uint32_t root_peers(uint32_t processes)
+static uint32_t root_peers(uint32_t members)
 {
-    return processes - 3 < ROOT_PEERS_MAX ? processes - 3 : ROOT_PEERS_MAX;
+    return members - 3 < ROOT_PEERS_MAX ? members - 3 : ROOT_PEERS_MAX;
 }
 
-uint32_t gs_survey_rounds(uint32_t processes)
+uint32_t gs_survey_rounds(uint32_t members)
 {
-    if (processes <= GS_ALL_PAIRS_MAX) {
-        return processes < 2 ? 0 : even(processes) - 1;
+    if (members <= GS_ALL_PAIRS_MAX) {
+        return members < 2 ? 0 : even(members) - 1;
     }
-    return 2 + processes % 2 + root_peers(processes);
+    return 2 + members % 2 + root_peers(members);
 }
 
 /* The circle method: all but the last go round, the last one stays. */
-static uint32_t on_circle(uint32_t processes, uint32_t round, uint32_t self)
+static uint32_t on_circle(uint32_t members, uint32_t round, uint32_t self)
 {
-    uint32_t places = even(processes) - 1;
+    uint32_t places = even(members) - 1;
     if (self == places) {
         /* Whoever meets its own place in this round: 2 p = round. */
         return (round % 2 == 0 ? round : round + places) / 2;
     }
     uint32_t peer = (round + places - self % places) % places;
     peer = peer == self ? places : peer;
-    return peer < processes ? peer : self;
+    return peer < members ? peer : self;
 }
 
 /* Pairs (0, 1), (2, 3) ...; then (1, 2), (3, 4) ...; of an odd ring at last (n - 1, 0). */
-static uint32_t on_ring(uint32_t processes, uint32_t round, uint32_t self)
+static uint32_t on_ring(uint32_t members, uint32_t round, uint32_t self)
 {
-    uint32_t right = self + 1 == processes ? 0 : self + 1;
-    uint32_t left = self == 0 ? processes - 1 : self - 1;
+    uint32_t right = self + 1 == members ? 0 : self + 1;
+    uint32_t left = self == 0 ? members - 1 : self - 1;
     if (round == 2) {
-        return self == 0 ? left : self == processes - 1 ? right : self;
+        return self == 0 ? left : self == members - 1 ? right : self;
     }
     bool begins = self % 2 == round;
     uint32_t peer = begins ? right : left;
-    bool is_closing = (begins && self == processes - 1) || (!begins && self == 0);
-    return is_closing && processes % 2 == 1 ? self : peer;
+    bool is_closing = (begins && self == members - 1) || (!begins && self == 0);
+    return is_closing && members % 2 == 1 ? self : peer;
 }
 
-uint32_t gs_survey_peer(uint32_t processes, uint32_t round, uint32_t self)
+uint32_t gs_survey_peer(uint32_t members, uint32_t round, uint32_t self)
 {
-    GS_ASSERT(round < gs_survey_rounds(processes) && self < processes);
-    if (processes <= GS_ALL_PAIRS_MAX) {
-        return on_circle(processes, round, self);
+    GS_ASSERT(round < gs_survey_rounds(members) && self < members);
+    if (members <= GS_ALL_PAIRS_MAX) {
+        return on_circle(members, round, self);
     }
-    uint32_t ring = 2 + processes % 2;
+    uint32_t ring = 2 + members % 2;
     if (round < ring) {
-        return on_ring(processes, round, self);
+        return on_ring(members, round, self);
     }
     uint64_t step = round - ring;
-    uint32_t other = 2 + (uint32_t)(step * (processes - 3) / root_peers(processes));
+    uint32_t other = 2 + (uint32_t)(step * (members - 3) / root_peers(members));
     return self == 0 ? other : self == other ? 0 : self;
 }
 
@@ -207,8 +207,7 @@ static gs_status gather(gs_crew *crew, const own_times *own, uint32_t count, gs_
         for (uint32_t i = 0; i < size; i++) {
             links += all[i].count / sizeof *own;
         }
-        *out = (gs_link_survey){.links = GS_TAKE(arena, gs_link_times, links),
-                                .all_pairs = size <= GS_ALL_PAIRS_MAX};
+        *out = (gs_link_survey){.links = GS_TAKE(arena, gs_link_times, links)};
         bool ok = out->links != NULL;
         for (uint32_t i = 0; i < size; i++) {
             ok = ok && take_times(&all[i], arena, out);
@@ -221,21 +220,61 @@ static gs_status gather(gs_crew *crew, const own_times *own, uint32_t count, gs_
     return status;
 }
 
-gs_status gs_measure_links(gs_crew *crew, gs_arena *arena, gs_link_survey *out, gs_error *err)
+/* The party of this process: its members in order, and how many rounds the longest one takes. */
+typedef struct party {
+    uint32_t *members;
+    uint32_t count, self, rounds;
+    bool all_pairs; /* of every party */
+} party;
+
+static bool find_party(gs_crew *crew, const uint32_t *party_of, gs_arena *arena, party *out)
 {
     uint32_t size = gs_crew_size(crew);
+    uint32_t mine = party_of[gs_crew_self(crew)];
+    *out = (party){.members = GS_TAKE(arena, uint32_t, size), .all_pairs = true};
+    for (uint32_t i = 0; i < size && out->members != NULL; i++) {
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < size && party_of[i] != GS_NO_PARTY; k++) {
+            count += party_of[k] == party_of[i] ? 1 : 0;
+        }
+        uint32_t rounds = gs_survey_rounds(count);
+        out->rounds = rounds > out->rounds ? rounds : out->rounds;
+        out->all_pairs = out->all_pairs && count <= GS_ALL_PAIRS_MAX;
+        if (mine != GS_NO_PARTY && party_of[i] == mine) {
+            out->self = i == gs_crew_self(crew) ? out->count : out->self;
+            out->members[out->count++] = i;
+        }
+    }
+    return out->members != NULL;
+}
+
+/* Whom this process meets in a round; itself: nobody. */
+static uint32_t peer_in(const party *of, uint32_t round, uint32_t self)
+{
+    if (round >= gs_survey_rounds(of->count)) {
+        return self;
+    }
+    return of->members[gs_survey_peer(of->count, round, of->self)];
+}
+
+gs_status gs_measure_links(gs_crew *crew, const uint32_t *party_of, gs_arena *arena,
+                           gs_link_survey *out, gs_error *err)
+{
     uint32_t self = gs_crew_self(crew);
-    uint32_t rounds = gs_survey_rounds(size);
     size_t body_bytes = (size_t)gs_link_sizes[GS_LINK_SIZES - 1];
-    own_times *own = GS_TAKE(arena, own_times, rounds);
     gs_talk talk = {.crew = crew, .body = gs_arena_take(arena, 1, body_bytes)};
-    uint32_t count = 0;
+    party mine;
+    own_times *own = NULL;
+    if (find_party(crew, party_of, arena, &mine)) {
+        own = GS_TAKE(arena, own_times, mine.rounds);
+    }
     if (own == NULL || talk.body == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory to measure links");
     }
     memset(talk.body, 0x5a, body_bytes);
-    for (uint32_t phase = 0; phase < 2 * rounds; phase++) {
-        uint32_t peer = gs_survey_peer(size, phase / 2, self);
+    uint32_t count = 0;
+    for (uint32_t phase = 0; phase < 2 * mine.rounds; phase++) {
+        uint32_t peer = peer_in(&mine, phase / 2, self);
         bool measures = (self < peer) == (phase % 2 == 0);
         gs_time_ns start;
         GS_TRY(gs_crew_meet(crew, &start, err));
@@ -244,5 +283,7 @@ gs_status gs_measure_links(gs_crew *crew, gs_arena *arena, gs_link_survey *out, 
             GS_TRY(measures ? measure(&talk, peer, &own[count++], err) : answer(&talk, peer, err));
         }
     }
-    return gather(crew, own, count, arena, out, err);
+    GS_TRY(gather(crew, own, count, arena, out, err));
+    out->all_pairs = mine.all_pairs;
+    return GS_OK;
 }

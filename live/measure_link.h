@@ -28,17 +28,19 @@ typedef struct gs_link_times {
 typedef struct gs_link_survey {
     gs_link_times *links; /* [link_count], each direction of each pair that was measured */
     uint32_t link_count;
-    bool all_pairs; /* else ring neighbours, and process 0 with others */
+    bool all_pairs; /* else, in large parties, neighbours on a ring, and the first with others */
 } gs_link_survey;
 
-/* Whom a process is measured with in a round; itself: nobody. Pairs of a round are disjoint, and
- * all are measured at the same time, first from the lower number to the higher. Up to
- * GS_ALL_PAIRS_MAX processes all pairs have a round. Pure. */
-uint32_t gs_survey_rounds(uint32_t processes);
-uint32_t gs_survey_peer(uint32_t processes, uint32_t round, uint32_t self);
+/* Whom a member of a party is measured with in a round; itself: nobody. Pairs of a round are
+ * disjoint, and all are measured at the same time, first from the lower number to the higher. Up to
+ * GS_ALL_PAIRS_MAX members all pairs have a round. Pure. */
+uint32_t gs_survey_rounds(uint32_t members);
+uint32_t gs_survey_peer(uint32_t members, uint32_t round, uint32_t self);
 
-/* Owner of what out holds: the arena. */
-GS_MUST_USE gs_status gs_measure_links(gs_crew *crew, gs_arena *arena, gs_link_survey *out,
-                                       gs_error *err);
+/* Members of a party are measured with each other; parties at the same time. party_of [size]:
+ * number of each process's party, GS_NO_PARTY: of none. Owner of what out holds: the arena. */
+#define GS_NO_PARTY UINT32_MAX
+GS_MUST_USE gs_status gs_measure_links(gs_crew *crew, const uint32_t *party_of, gs_arena *arena,
+                                       gs_link_survey *out, gs_error *err);
 
 #endif
