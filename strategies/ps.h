@@ -53,10 +53,7 @@ int64_t gs_ps_wire_bytes(const void *config, const gs_job *job, const gs_coding 
 void gs_ps_init(gs_ps_kind kind, gs_world *world, void *state);
 void gs_ps_import(gs_ps_kind kind, gs_world *world, void *state, const void *in, size_t in_bytes);
 
-/* Hooks as they are in gs_strategy. */
-gs_plan gs_ps_step_begin(gs_world *world, void *state, const gs_event *event);
-void gs_ps_bucket_ready(gs_world *world, void *state, const gs_event *event);
-void gs_ps_backward_done(gs_world *world, void *state, const gs_event *event);
+/* Hooks as they are in gs_strategy; those of steps are ps_worker.h's. */
 void gs_ps_op_done(gs_world *world, void *state, const gs_event *event);
 void gs_ps_message(gs_world *world, void *state, const gs_event *event);
 void gs_ps_quiesce(gs_world *world, void *state, const gs_event *event);

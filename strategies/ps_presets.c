@@ -9,6 +9,7 @@
  * engine cannot, and drops it when it comes: k_sync takes the time of m_sync, k_batch_sync that of
  * rennala, which is more than the paper's. */
 #include "strategies/ps.h"
+#include "strategies/ps_worker.h"
 
 #include "base/assert.h"
 
@@ -200,9 +201,9 @@ static const gs_field fields_staleness_aware[] = {SERVERS, BUCKET, OVERLAP, RATE
                                             .layout = layout_##stem,                               \
                                             .wire_bytes = gs_ps_wire_bytes,                        \
                                             .init = init_##stem,                                   \
-                                            .step_begin = gs_ps_step_begin,                        \
-                                            .bucket_ready = gs_ps_bucket_ready,                    \
-                                            .backward_done = gs_ps_backward_done,                  \
+                                            .step_begin = gs_ps_worker_step_begin,                 \
+                                            .bucket_ready = gs_ps_worker_bucket_ready,             \
+                                            .backward_done = gs_ps_worker_backward_done,           \
                                             .op_done = gs_ps_op_done,                              \
                                             .message = gs_ps_message,                              \
                                             .quiesce = gs_ps_quiesce,                              \

@@ -1,10 +1,11 @@
 /* The rule of a parameter server: what becomes of a gradient that has arrived, and who may go on.
  *
- * Plain functions on a small state, without a world: the engine (strategies/ps.c) asks them at each
- * server, and tests play them alone. A rule has three parts. A server gathers `gather` gradients
- * into one update, each of which may be at most `delay_max` updates old; a worker that has sent one
- * waits for nobody, for the next update, or for the slowest; and the rate of an update is fixed or
- * falls with staleness. All published rules are choices of these (strategies/ps_presets.c).
+ * Plain functions on a small state, without a world: the engine (strategies/ps_server.c) asks them
+ * at each server, and tests play them alone. A rule has three parts. A server gathers `gather`
+ * gradients into one update, each of which may be at most `delay_max` updates old; a worker that
+ * has sent one waits for nobody, for the next update, or for the slowest; and the rate of an update
+ * is fixed or falls with staleness. All published rules are choices of these
+ * (strategies/ps_presets.c).
  *
  * Every rule that lets workers wait must say who wakes them: gs_ps_may_go is asked for each waiting
  * worker whenever gs_ps_arrive says that it may have changed. */
