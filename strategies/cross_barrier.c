@@ -84,14 +84,7 @@ static int64_t reduce(gs_world *world, const state *self, uint32_t index, uint32
     return slice.length;
 }
 
-/* ---------------------------------------------------------------- rank 0 */
-
-static bool is_rank_0(const gs_world *world)
-{
-    return gs_self(world).index == rank_0.index;
-}
-
-/* The most urgent parts, as long as there is credit. */
+/* Rank 0: the most urgent parts go, as long as there is credit. */
 static void let_go(gs_world *world, state *self)
 {
     const gs_cross_barrier_config *chosen = gs_world_config(world);
@@ -104,6 +97,7 @@ static void let_go(gs_world *world, state *self)
     }
 }
 
+/* Rank 0: a bucket is ready on one more rank. */
 static void hear(gs_world *world, state *self, uint32_t index)
 {
     gs_priority_hear(&self->priority, self->buckets, self->count, gs_world_job(world)->ranks,
@@ -111,12 +105,10 @@ static void hear(gs_world *world, state *self, uint32_t index)
     let_go(world, self);
 }
 
-/* ---------------------------------------------------------------- all ranks */
-
 static void bucket_ready(gs_world *world, void *memory, const gs_event *event)
 {
     gs_sync_divide(world, event->slice);
-    if (is_rank_0(world)) {
+    if (gs_self(world).index == rank_0.index) {
         hear(world, memory, event->bucket);
     } else {
         gs_note(world, rank_0, TAG_READY, (int64_t[4]){event->bucket});
@@ -160,7 +152,7 @@ static void op_done(gs_world *world, void *memory, const gs_event *event)
     state *self = memory;
     uint32_t index = (uint32_t)(event->cookie >> 32);
     self->buckets[index].back++;
-    if (is_rank_0(world)) {
+    if (gs_self(world).index == rank_0.index) {
         self->under_way -= part_of(world, self, index, (uint32_t)event->cookie).length;
         let_go(world, self);
     }
