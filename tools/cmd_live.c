@@ -1,7 +1,6 @@
 /* live: the strategies of a scenario on real ranks, in the rows of sim. Started once it is threads
  * of this process; started by mpirun, srun or torchrun every process is a rank or a server, and
  * process 0 alone prints and writes. */
-#include "base/hash.h"
 #include "live/live.h"
 #include "tools/interrupt.h"
 #include "tools/live_one.h"
@@ -9,7 +8,6 @@
 #include "tools/progress.h"
 #include "tools/sim_batch.h"
 #include "tools/verbs.h"
-#include "tools/version.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,29 +44,6 @@ static int check_runnable(const gs_cli *cli, const gs_loaded *loaded, const gs_l
     return GS_EXIT_OK;
 }
 
-/* All run the same program on the same scenario, or none does. */
-static int check_same(const gs_loaded *loaded, const gs_live_crew *crew)
-{
-    const gs_scenario *scenario = &loaded->scenario;
-    gs_tool_facts facts = gs_version_facts();
-    gs_error err;
-    if (crew->crew == NULL) {
-        return GS_EXIT_OK;
-    }
-    char *resolved = gs_need(gs_json_write(scenario->resolved, false));
-    char *build = gs_text("%s%s, %s", facts.commit, facts.dirty ? " changed" : "", facts.version);
-    char *config = gs_text("%s, %016" PRIx64, scenario->name,
-                           gs_hash(scenario->config_hash, resolved, strlen(resolved)));
-    gs_status status = gs_crew_same(crew->crew, "build", build, &err);
-    if (status == GS_OK) {
-        status = gs_crew_same(crew->crew, "scenario", config, &err);
-    }
-    free(resolved);
-    free(build);
-    free(config);
-    return status == GS_OK ? GS_EXIT_OK : gs_complain_error(&err);
-}
-
 /* ---------------------------------------------------------------- the runs */
 
 static void tell_note(const gs_cli *cli, const gs_live_crew *crew)
@@ -76,6 +51,21 @@ static void tell_note(const gs_cli *cli, const gs_live_crew *crew)
     if (crew->note != NULL && !cli->flags.quiet) {
         gs_complain("note: transport tcp instead of nccl: %s", crew->note);
     }
+}
+
+/* Where the ranks are and what they do. Owner: caller, free(). */
+static char *how_text(const gs_scenario *scenario, const gs_live_crew *crew)
+{
+    const gs_live_settings *live = &scenario->live;
+    const char *computes = live->compute == 0 ? "they train"
+                           : live->pace == 0  ? "they sleep while the profile computes"
+                                              : "they spin while the profile computes";
+    if (crew->crew == NULL) {
+        return gs_text("live on threads of this process: no network is between them; %s", computes);
+    }
+    return gs_text("live on %u processes of %s over %s, %s all-reduce; %s",
+                   gs_crew_size(crew->crew), crew->launch.launcher, crew->transport,
+                   live->allreduce == 0 ? "our own" : "its own", computes);
 }
 
 static int tell_plan(const gs_cli *cli, const gs_loaded *loaded, const gs_live_crew *crew)
@@ -86,7 +76,9 @@ static int tell_plan(const gs_cli *cli, const gs_loaded *loaded, const gs_live_c
     if (code != GS_EXIT_OK) {
         return code;
     }
-    gs_sim_batch_header(cli, loaded, output.text);
+    char *how = how_text(scenario, crew);
+    gs_sim_batch_header(cli, loaded, how, output.text);
+    free(how);
     for (uint32_t i = 0; i < scenario->strategy_count; i++) {
         fprintf(output.text,
                 "would run %s with %" PRId64 " seed%s, %" PRId64 " time%s each, %" PRId64
@@ -150,14 +142,17 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_live_crew *crew)
         return code;
     }
     tell_note(cli, crew);
-    gs_sim_batch_begin(cli, loaded, GS_SOURCE_LIVE, (uint32_t)cli->flags.repeat, &batch);
+    char *how = how_text(&loaded->scenario, crew);
+    gs_sim_batch_begin(cli, loaded, how, (uint32_t)cli->flags.repeat, &batch);
     gs_interrupt_watch();
     run_batch(&batch, crew);
-    if (!speaks) {
+    if (speaks) {
+        code = gs_sim_batch_end(&batch, loaded, &output);
+    } else {
         gs_sim_batch_drop(&batch);
-        return GS_EXIT_OK;
     }
-    return gs_sim_batch_end(&batch, loaded, &output);
+    free(how);
+    return code;
 }
 
 int gs_cmd_live(const gs_cli *cli)
@@ -179,7 +174,7 @@ int gs_cmd_live(const gs_cli *cli)
         }
         code = gs_live_crew_agree(&crew, code);
         if (code == GS_EXIT_OK) {
-            code = check_same(&loaded, &crew);
+            code = gs_live_crew_same(&crew, &loaded.scenario);
         }
         if (code == GS_EXIT_OK && cli->flags.dry_run) {
             code = gs_live_crew_speaks(&crew) ? tell_plan(cli, &loaded, &crew) : GS_EXIT_OK;

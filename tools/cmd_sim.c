@@ -77,7 +77,7 @@ static int tell_plan(const gs_cli *cli, const gs_loaded *loaded)
     if (code != GS_EXIT_OK) {
         return code;
     }
-    gs_sim_batch_header(cli, loaded, output.text);
+    gs_sim_batch_header(cli, loaded, NULL, output.text);
     for (uint32_t i = 0; i < loaded->scenario.strategy_count; i++) {
         fprintf(output.text, "would run %s with %" PRId64 " seed%s, %" PRId64 " steps each\n",
                 loaded->scenario.strategies[i].label, loaded->scenario.seeds,
@@ -91,7 +91,7 @@ static int tell_plan(const gs_cli *cli, const gs_loaded *loaded)
 static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_output *output)
 {
     gs_sim_batch batch;
-    gs_sim_batch_begin(cli, loaded, GS_SOURCE_SIM, 1, &batch);
+    gs_sim_batch_begin(cli, loaded, NULL, 1, &batch);
     gs_progress progress;
     gs_progress_start(&progress, cli, gs_sim_batch_runs(&batch));
     long processors = sysconf(_SC_NPROCESSORS_ONLN);

@@ -47,12 +47,16 @@ static void put_budget(const gs_scenario *scenario, FILE *out)
     fputc('\n', out);
 }
 
-void gs_sim_batch_header(const gs_cli *cli, const gs_loaded *loaded, FILE *out)
+void gs_sim_batch_header(const gs_cli *cli, const gs_loaded *loaded, const char *how, FILE *out)
 {
     char *headline = gs_scenario_headline(&loaded->scenario);
     fprintf(out, "%s\n", headline);
     free(headline);
-    gs_scenario_put_details(&loaded->scenario, out);
+    if (how == NULL) {
+        gs_scenario_put_details(&loaded->scenario, out);
+    } else {
+        fprintf(out, "%s\n", how);
+    }
     put_budget(&loaded->scenario, out);
     if (loaded->launcher.variable != NULL) {
         fprintf(out, "%" PRId64 " ranks instead of the scenario's, as %s says\n",
@@ -68,14 +72,15 @@ uint32_t gs_sim_batch_runs(const gs_sim_batch *batch)
     return batch->scenario->strategy_count * batch->seeds;
 }
 
-void gs_sim_batch_begin(const gs_cli *cli, gs_loaded *loaded, gs_run_source source,
-                        uint32_t repeats, gs_sim_batch *out)
+void gs_sim_batch_begin(const gs_cli *cli, gs_loaded *loaded, const char *how, uint32_t repeats,
+                        gs_sim_batch *out)
 {
     const gs_scenario *scenario = &loaded->scenario;
     gs_tool_facts facts = gs_version_facts();
     *out = (gs_sim_batch){.cli = cli,
                           .scenario = scenario,
-                          .source = source,
+                          .source = how == NULL ? GS_SOURCE_SIM : GS_SOURCE_LIVE,
+                          .how = how,
                           .seeds = (uint32_t)scenario->seeds * repeats,
                           .repeats = repeats,
                           .command = command_text(cli, loaded),
@@ -141,7 +146,7 @@ static void put_text(const gs_cli *cli, const gs_loaded *loaded, const gs_sim_ba
     if (cli->flags.csv) {
         gs_table_print(&table, GS_TABLE_CSV, false, out);
     } else {
-        gs_sim_batch_header(cli, loaded, out);
+        gs_sim_batch_header(cli, loaded, batch->how, out);
         fputs(markdown ? "\n" : "", out);
         gs_table_print(&table, gs_cli_table_format(cli), cli->bold, out);
         fputs(markdown ? "\n" : "", out);

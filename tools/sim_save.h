@@ -10,6 +10,7 @@ typedef struct gs_sim_batch {
     const gs_cli *cli;
     const gs_scenario *scenario;
     gs_run_source source;
+    const char *how;      /* live runs ran; NULL: simulated ones */
     uint32_t seeds;       /* runs of a strategy: seeds times repeats */
     uint32_t repeats;     /* of each seed */
     gs_outcome *outcomes; /* [strategies * seeds] */
