@@ -338,6 +338,12 @@ static void send_private(gs_sim_net *net, gs_sim_channel *channel, int64_t bytes
 
 /* ---------------------------------------------------------------- flows */
 
+static gs_sim_flow *flow_of(const gs_sim_net *net, uint32_t owner)
+{
+    uint32_t place = owner & ~GS_SIM_OF_SOCKET;
+    return owner == place ? &net->channels[place].flow : &net->sockets[place / 2].flows[place % 2];
+}
+
 static void reschedule(gs_sim_net *net, gs_sim_flow *flow)
 {
     double rate = gs_fairshare_rate(net->fairshare, flow->index);
@@ -345,9 +351,9 @@ static void reschedule(gs_sim_net *net, gs_sim_flow *flow)
     if (rate > 0.0) {
         gs_tick at = gs_tick_after(net->loop->now, ticks_for(flow->remaining, rate));
         uint32_t owner = net->owner_of_flow[flow->index];
-        bool is_socket = (owner & GS_SIM_OF_SOCKET) != 0;
-        flow->handle = gs_sim_loop_at(net->loop, at, is_socket ? GS_SIM_SOCKET : GS_SIM_CHANNEL,
-                                      owner & ~GS_SIM_OF_SOCKET);
+        uint32_t place = owner & ~GS_SIM_OF_SOCKET;
+        flow->handle = owner == place ? gs_sim_loop_at(net->loop, at, GS_SIM_CHANNEL, place)
+                                      : gs_sim_loop_at(net->loop, at, GS_SIM_SOCKET, place / 2);
     }
 }
 
@@ -356,10 +362,7 @@ static void apply_changes(gs_sim_net *net)
 {
     for (uint32_t i = 0; i < net->fairshare->change_count; i++) {
         const gs_fairshare_change *change = &net->fairshare->changes[i];
-        uint32_t owner = net->owner_of_flow[change->flow];
-        gs_sim_flow *flow = (owner & GS_SIM_OF_SOCKET) != 0
-                                ? &net->sockets[owner & ~GS_SIM_OF_SOCKET].flow
-                                : &net->channels[owner].flow;
+        gs_sim_flow *flow = flow_of(net, net->owner_of_flow[change->flow]);
         flow->remaining -= change->old_rate * (double)(net->loop->now - flow->updated);
         flow->remaining = flow->remaining > 0.0 ? flow->remaining : 0.0;
         flow->updated = net->loop->now;
@@ -391,7 +394,7 @@ static bool grow_flows(gs_sim_net *net)
 }
 
 void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
-                           const gs_route *route, int64_t bytes)
+                           const uint32_t *links, uint32_t link_count, int64_t bytes)
 {
     if (net->free_flow_count == 0 && !grow_flows(net)) {
         return;
@@ -401,7 +404,7 @@ void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
     flow->updated = net->loop->now;
     flow->handle = 0;
     net->owner_of_flow[flow->index] = owner;
-    gs_fairshare_add(net->fairshare, flow->index, route->links, route->link_count);
+    gs_fairshare_add(net->fairshare, flow->index, links, link_count);
     apply_changes(net);
 }
 
@@ -427,8 +430,8 @@ static void begin_flow(gs_sim_net *net, gs_sim_channel *channel)
 {
     gs_sim_part *part = &net->parts[channel->sending];
     part->ready_at = net->loop->now;
-    gs_sim_net_flow_begin(net, &channel->flow, (uint32_t)(channel - net->channels), &channel->route,
-                          part->bytes);
+    gs_sim_net_flow_begin(net, &channel->flow, (uint32_t)(channel - net->channels),
+                          channel->route.links, channel->route.link_count, part->bytes);
 }
 
 /* The first waiting part flows as soon as it is ready. */

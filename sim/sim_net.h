@@ -78,7 +78,7 @@ typedef struct gs_sim_net {
     uint32_t *table; /* open addressing: channel + 1 by (from, to, stream) */
     uint32_t table_capacity;
     gs_fairshare *fairshare; /* NULL while every channel is private */
-    uint32_t *owner_of_flow; /* channel, or socket + GS_SIM_OF_SOCKET */
+    uint32_t *owner_of_flow; /* channel, or of a socket: GS_SIM_OF_SOCKET */
     uint32_t *free_flows;
     uint32_t free_flow_count, flow_capacity;
     struct gs_sim_socket *sockets;

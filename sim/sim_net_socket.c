@@ -37,8 +37,9 @@ uint32_t gs_sim_socket_open(gs_sim_net *net, uint32_t from, uint32_t to)
         .to = to,
         .next = desk->first_socket,
         .route = gs_topology_route(net->topology, from, to),
-        .flow = {.index = GS_FAIRSHARE_NONE},
+        .flows = {{.index = GS_FAIRSHARE_NONE}, {.index = GS_FAIRSHARE_NONE}},
         .sending = GS_NO_PART,
+        .taking = GS_NO_PART,
         .untold = GS_NO_PART,
         .last_arrival = -1,
     };
@@ -70,7 +71,7 @@ static void take_grants(const gs_sim_net *net, gs_sim_socket *socket)
     }
 }
 
-/* The first byte of a chunk goes out: credit for another chunk comes a round trip later. */
+/* The first byte of a chunk is taken: credit for another chunk comes a round trip later. */
 static void begin_chunk(gs_sim_net *net, gs_sim_socket *socket)
 {
     GS_ASSERT(socket->grant_count < GS_WINDOW_CHUNKS);
@@ -89,10 +90,47 @@ static bool has_left(const gs_sim_socket *socket, const gs_sim_part *part)
 
 /* ---------------------------------------------------------------- the wire */
 
-/* All of the first part is on the wire. */
+enum end { SENDER, RECEIVER };
+
+/* That many bytes are under way at an end of the socket; 0: it rests. */
+static void set_flow(gs_sim_net *net, gs_sim_socket *socket, enum end end, int64_t bytes)
+{
+    gs_sim_flow *flow = &socket->flows[end];
+    bool flows = flow->index != GS_FAIRSHARE_NONE;
+    if (bytes > 0 && flows) {
+        gs_sim_net_flow_next(net, flow, bytes);
+    } else if (bytes > 0) {
+        uint32_t owner = (2 * index_of(net, socket) + end) | GS_SIM_OF_SOCKET;
+        uint32_t count = socket->chunk_bytes > 0 ? 1 : socket->route.link_count;
+        gs_sim_net_flow_begin(net, flow, owner, &socket->route.links[end], count, bytes);
+    } else if (flows) {
+        gs_sim_net_flow_end(net, flow);
+    }
+}
+
+/* What has not been sent goes on as far as one piece, or credit, allows. */
+static void go_on_sending(gs_sim_net *net, gs_sim_socket *socket)
+{
+    while (socket->sending != GS_NO_PART && net->parts[socket->sending].end == socket->sent) {
+        socket->sending = net->parts[socket->sending].behind;
+    }
+    int64_t chunk = socket->chunk_bytes;
+    take_grants(net, socket);
+    if (socket->sending != GS_NO_PART && (chunk == 0 || socket->sent < socket->credit)) {
+        gs_sim_part *part = &net->parts[socket->sending];
+        int64_t chunk_end = chunk == 0 ? part->end : (socket->sent / chunk + 1) * chunk;
+        socket->sent_until = part->end < chunk_end ? part->end : chunk_end;
+        if (socket->sent == part->end - part->bytes) {
+            part->ready_at = net->loop->now; /* when it began */
+        }
+    }
+    set_flow(net, socket, SENDER, socket->sent_until - socket->sent);
+}
+
+/* All of the first part has been taken. */
 static void end_part(gs_sim_net *net, gs_sim_socket *socket)
 {
-    uint32_t index = socket->sending;
+    uint32_t index = socket->taking;
     gs_sim_part *part = &net->parts[index];
     gs_sim_channel *channel = &net->channels[part->channel];
     gs_tick now = net->loop->now;
@@ -101,7 +139,7 @@ static void end_part(gs_sim_net *net, gs_sim_socket *socket)
     /* Ties may be shuffled, and no stream overtakes another. */
     at = at > socket->last_arrival ? at : gs_tick_after(socket->last_arrival, 1);
     socket->last_arrival = at;
-    socket->sending = part->behind;
+    socket->taking = part->behind;
     if (part->is_note) {
         gs_sim_loop_at(net->loop, at, GS_SIM_NOTE, index);
         return;
@@ -113,61 +151,50 @@ static void end_part(gs_sim_net *net, gs_sim_socket *socket)
     }
 }
 
-/* The byte up to which the first part may go now: its end, that of the chunk under way, or `sent`
- * where there is no part or no credit. */
-static int64_t next_stop(gs_sim_net *net, gs_sim_socket *socket)
+/* What has begun to be sent is taken, up to the end of a part or a chunk at a time. */
+static void go_on_taking(gs_sim_net *net, gs_sim_socket *socket)
 {
-    if (socket->sending == GS_NO_PART) {
-        return socket->sent;
+    if (socket->chunk_bytes == 0) {
+        socket->taken = socket->taken_until = socket->sent;
     }
-    gs_sim_part *part = &net->parts[socket->sending];
-    int64_t stop = part->end;
-    if (socket->chunk_bytes > 0) {
-        take_grants(net, socket);
-        if (socket->sent == socket->credit) {
-            return socket->sent;
-        }
-        if (socket->sent == socket->next_chunk) {
-            begin_chunk(net, socket);
-        }
-        stop = stop < socket->next_chunk ? stop : socket->next_chunk;
+    if (socket->is_taken && socket->taken_until <= socket->sent) {
+        socket->taken = socket->taken_until;
+        socket->is_taken = false;
     }
-    if (socket->sent == part->end - part->bytes) {
-        part->ready_at = net->loop->now; /* when it began */
-    }
-    return stop;
-}
-
-/* What is first goes on as far as it may. */
-static void go_on(gs_sim_net *net, gs_sim_socket *socket)
-{
-    while (socket->sending != GS_NO_PART && net->parts[socket->sending].end == socket->sent) {
+    while (socket->taking != GS_NO_PART && net->parts[socket->taking].end == socket->taken) {
         end_part(net, socket);
     }
-    bool flows = socket->flow.index != GS_FAIRSHARE_NONE;
-    socket->until = next_stop(net, socket);
-    int64_t bytes = socket->until - socket->sent;
-    if (bytes == 0 && flows) {
-        gs_sim_net_flow_end(net, &socket->flow);
-    } else if (bytes > 0 && flows) {
-        gs_sim_net_flow_next(net, &socket->flow, bytes);
-    } else if (bytes > 0) {
-        gs_sim_net_flow_begin(net, &socket->flow, index_of(net, socket) | GS_SIM_OF_SOCKET,
-                              &socket->route, bytes);
+    if (socket->taken < socket->taken_until) { /* under way, or waits for its last byte */
+        if (socket->is_taken) {
+            set_flow(net, socket, RECEIVER, 0);
+        }
+        return;
     }
+    if (socket->chunk_bytes > 0 && socket->taken < socket->sent_until) {
+        if (socket->taken == socket->next_chunk) {
+            begin_chunk(net, socket);
+        }
+        int64_t end = net->parts[socket->taking].end;
+        end = end < socket->next_chunk ? end : socket->next_chunk;
+        socket->taken_until = end < socket->sent_until ? end : socket->sent_until;
+    }
+    set_flow(net, socket, RECEIVER, socket->taken_until - socket->taken);
 }
 
 void gs_sim_net_socket_event(gs_sim_net *net, uint32_t index, uint64_t handle)
 {
     gs_sim_socket *socket = &net->sockets[index];
-    bool flows = socket->flow.index != GS_FAIRSHARE_NONE;
-    if (flows && socket->flow.handle == handle) {
-        socket->sent = socket->until;
-        socket->flow.handle = 0;
-        go_on(net, socket);
-    } else if (!flows) {
-        go_on(net, socket);
+    if (socket->flows[SENDER].handle == handle) {
+        socket->sent = socket->sent_until;
+        socket->flows[SENDER].handle = 0;
+    } else if (socket->flows[RECEIVER].handle == handle) {
+        socket->is_taken = true;
+        socket->flows[RECEIVER].handle = 0;
     }
+    if (socket->sent == socket->sent_until) {
+        go_on_sending(net, socket);
+    }
+    go_on_taking(net, socket);
     take_grants(net, socket);
 }
 
@@ -206,14 +233,15 @@ static void put_in(gs_sim_net *net, uint32_t index)
     part->behind = GS_NO_PART;
     socket->queued += part->bytes;
     part->end = socket->queued;
-    if (socket->sending != GS_NO_PART || socket->untold != GS_NO_PART) {
+    if (socket->taking != GS_NO_PART) {
         net->parts[socket->last].behind = index;
     }
     socket->last = index;
     socket->sending = socket->sending == GS_NO_PART ? index : socket->sending;
+    socket->taking = socket->taking == GS_NO_PART ? index : socket->taking;
     socket->untold = socket->untold == GS_NO_PART ? index : socket->untold;
     take_grants(net, socket);
-    if (socket->flow.index == GS_FAIRSHARE_NONE || has_left(socket, part)) {
+    if (socket->flows[SENDER].index == GS_FAIRSHARE_NONE || has_left(socket, part)) {
         gs_sim_loop_at(net->loop, net->loop->now, GS_SIM_SOCKET, index_of(net, socket));
     }
 }

@@ -3,16 +3,20 @@
  *
  * A message first lies at its sender's desk: there it waits until it is ready, and then each takes
  * the link class's time per message, one after the other over all destinations. Then it is in its
- * socket, and the first one there is a flow over the route: one flow a socket, so that max-min
- * shares are what a card gives that serves destinations in turn. Notes have no bytes but wait for
- * their turn; nothing overtakes on the way either.
+ * socket, and the first one there goes over the route, as one flow a socket, so that shares are
+ * what a card gives that serves destinations in turn. Notes have no bytes but wait for their turn;
+ * nothing overtakes on the way either.
  *
- * The window is a credit. A sender may have put into the socket what is at most a window ahead of
- * what has come to the receiver, who takes it at once; the news needs the latency to come back.
- * A message has left once credit covers its last byte, whether or not that is on the wire yet; and
- * nothing is on the wire that has no credit, so that a rate stays below a window per round trip.
- * Credit comes back in sixteenths of the window, each a round trip after its first byte went out.
- * Without a window a message has left with its last byte on the wire. */
+ * The window is a credit: the sender may have sent, and put into the socket, what is a window ahead
+ * of what the receiver's side has taken; the news of that needs a round trip. So the two ends share
+ * their links apart from each other: the sender's serves whoever has credit, even where the bytes
+ * then queue before a slow receiver; the receiver's serves whose bytes have been sent. Both go in
+ * chunks, a sixteenth of the window: the receiver's side begins a chunk when the sender's does and
+ * ends it no earlier, and credit for one more comes a round trip after it has begun one. A message
+ * has left once credit covers its last byte, whether or not that is on the wire yet.
+ *
+ * Without a window both ends of the route are in step, and a message has left with its last byte on
+ * the wire. */
 #ifndef GS_SIM_SIM_NET_SOCKET_H
 #define GS_SIM_SIM_NET_SOCKET_H
 
@@ -20,7 +24,7 @@
 
 enum { GS_WINDOW_CHUNKS = 16 };
 
-/* In gs_sim_net.owner_of_flow. */
+/* In gs_sim_net.owner_of_flow: twice the socket, and 1 for the receiver's end, plus this. */
 #define GS_SIM_OF_SOCKET (UINT32_C(1) << 31)
 
 typedef struct gs_sim_socket {
@@ -28,14 +32,18 @@ typedef struct gs_sim_socket {
     uint32_t next; /* of the same sender; GS_NO_SOCKET */
     gs_route route;
     const gs_link *link;
-    gs_sim_flow flow; /* of the first bytes up to `until`; its handle is of GS_SIM_SOCKET events */
-    uint32_t last;    /* newest part, if any */
-    uint32_t sending; /* first part that is not on the wire as a whole; GS_NO_PART */
-    uint32_t untold;  /* first part whose sender has not been told; GS_NO_PART */
-    int64_t queued, sent, until;      /* bytes since the start: put in, on the wire, and then */
-    int64_t chunk_bytes;              /* of the window; 0: there is none */
-    int64_t credit;                   /* bytes since the start that may have been put in */
-    int64_t next_chunk;               /* first byte that brings another chunk of credit */
+    gs_sim_flow flows[2]; /* of the sender's end, over the whole route where there is no window; of
+                             the receiver's. Handles are of GS_SIM_SOCKET events */
+    uint32_t last;        /* newest part, if any */
+    uint32_t sending;     /* first part that has not been sent as a whole; GS_NO_PART */
+    uint32_t taking;      /* first part that has not been taken; GS_NO_PART */
+    uint32_t untold;      /* first part whose sender has not been told; GS_NO_PART */
+    /* Bytes since the start: put in; sent, and once what is under way is; taken, and likewise. */
+    int64_t queued, sent, sent_until, taken, taken_until;
+    bool is_taken;       /* up to taken_until, except for what has not been sent */
+    int64_t chunk_bytes; /* of the window; 0: there is none */
+    int64_t credit;      /* bytes since the start that may have been sent */
+    int64_t next_chunk;  /* first byte that brings another chunk of credit when it is taken */
     gs_tick grants[GS_WINDOW_CHUNKS]; /* a ring: when credit for a chunk comes */
     uint32_t grant_first, grant_count;
     gs_tick last_arrival; /* -1: nothing has come */
@@ -63,10 +71,10 @@ void gs_sim_socket_send(gs_sim_net *net, uint32_t part);
 void *gs_sim_net_grown(gs_sim_net *net, const void *old, uint32_t count, uint32_t *capacity,
                        size_t item_bytes);
 
-/* Starts, goes on with other bytes, and stops. `owner`: as in owner_of_flow. Without memory it does
- * not start, and the run ends. */
+/* Starts over links [link_count], goes on with other bytes, and stops. `owner`: as in
+ * owner_of_flow. Without memory it does not start, and the run ends. */
 void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
-                           const gs_route *route, int64_t bytes);
+                           const uint32_t *links, uint32_t link_count, int64_t bytes);
 void gs_sim_net_flow_next(gs_sim_net *net, gs_sim_flow *flow, int64_t bytes);
 void gs_sim_net_flow_end(gs_sim_net *net, gs_sim_flow *flow);
 

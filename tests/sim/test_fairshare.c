@@ -45,6 +45,27 @@ static double old_rate(const gs_fairshare *fairshare, uint32_t flow)
     return -1.0;
 }
 
+Test(fairshare, more_room_leaves_the_rates_as_they_are)
+{
+    gs_fairshare *fairshare = network((double[]){7.3, 2.9, 5.1}, 3, 2);
+    add(fairshare, 0, 0, 1);
+    add(fairshare, 1, 0, 2);
+    cr_assert(gs_fairshare_reserve(fairshare, 5, &arena));
+    cr_assert(gs_fairshare_validate(fairshare));
+    expect_rate(fairshare, 0, 2.9);
+    expect_rate(fairshare, 1, 4.4);
+    for (uint32_t flow = 2; flow < 5; flow++) {
+        add(fairshare, flow, 1, 2);
+    }
+    /* Four on the link of 2.9. */
+    expect_rate(fairshare, 4, 0.725);
+    expect_rate(fairshare, 1, 5.1 - 3 * 0.725);
+    gs_fairshare_remove(fairshare, 0);
+    cr_assert(gs_fairshare_validate(fairshare));
+    expect_rate(fairshare, 4, 2.9 / 3.0);
+    gs_arena_fini(&arena);
+}
+
 Test(fairshare, a_flow_alone_gets_its_narrowest_link_exactly)
 {
     gs_fairshare *fairshare = network((double[]){7.3, 2.9, 5.1}, 3, 2);

@@ -93,6 +93,27 @@ Test(explain_variant, taking_a_cause_away_is_simulating_the_scenario_without_it)
                 "\"bandwidth\":\"200GB/s\",\"latency\":\"0us\"}}");
 }
 
+/* What a message costs its sender is latency, a window that holds bytes up is bandwidth. At 100
+ * Gbit/s and 30 us a window of 64 KiB lets 64 KiB go in 60 us: 8.7 Gbit/s. */
+Test(explain_variant, sockets_cost_latency_and_bandwidth)
+{
+    static const char *const base[] = {
+        "cluster.links.nic.bandwidth=100Gbit/s", "cluster.links.nic.sockets=process",
+        "cluster.links.nic.per_message=40us",    "cluster.links.nic.window=64KiB",
+        "cluster.links.nic.latency=0us",         "cluster.links.intra.latency=0us",
+        "cluster.links.nic.per_message=0us"};
+    cr_assert_eq(read_demo(base, 4), GS_OK, "%s", err.text);
+    double all = measure(base_of(9)).mean_ns;
+    double no_latency =
+        measure(gs_variant_without(base_of(9), 1U << cause_index("latency"), &arena)).mean_ns;
+    double no_bytes =
+        measure(gs_variant_without(base_of(9), 1U << cause_index("nic_bandwidth"), &arena)).mean_ns;
+    cr_assert_eq(read_demo(base, 7), GS_OK, "%s", err.text);
+    cr_expect_float_eq(no_latency, measure(base_of(9)).mean_ns, 0.0);
+    cr_expect_lt(no_latency, 0.9 * all);
+    cr_expect_lt(no_bytes, 0.9 * all);
+}
+
 Test(explain_variant, the_parts_of_a_mean_step_add_up_to_it)
 {
     cr_assert_eq(READ_DEMO("workload.input.time=60ms", "workload.input.workers=1",

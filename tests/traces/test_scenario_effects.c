@@ -155,6 +155,22 @@ Test(scenario_effects, links_that_nothing_goes_over)
                 "for every rank and no links inside nodes");
 }
 
+Test(scenario_effects, what_only_sockets_of_processes_have)
+{
+    expect_note("cluster.links.nic.window=256KiB",
+                "cluster.links.nic: window has no effect: sockets is channel; say process");
+    expect_note("cluster.links.intra.per_message=3us",
+                "cluster.links.intra: per_message has no effect: sockets is channel; say process");
+    cr_assert_eq(READ_DEMO("cluster.links.nic.sockets=process", "cluster.links.nic.window=4KiB",
+                           "cluster.links.nic.per_message=3us"),
+                 GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u);
+    cr_expect_eq(scenario.cluster.nic.sockets, (int)GS_SOCKETS_PROCESS);
+    cr_expect_eq(scenario.cluster.nic.window_bytes, 4096);
+    cr_expect_eq(scenario.cluster.nic.per_message_ns, 3000);
+    cr_expect_eq(scenario.cluster.intra.sockets, (int)GS_SOCKETS_CHANNEL);
+}
+
 /* all_reduce_10_ranks.txt was measured on 3 hosts. */
 Test(scenario_effects, a_curve_of_several_hosts_is_none_of_one_node)
 {

@@ -104,6 +104,13 @@ Test(scenario_errors, of_links)
          "cluster.links.nic.class" HERE
          "\"etherent\" is not one of nvlink, pcie, infiniband, roce, "
          "tcp"},
+        {GS_EINVAL, "cluster.links.nic.sockets=host",
+         "cluster.links.nic.sockets" HERE "\"host\" is not one of channel, process"},
+        {GS_EINVAL, "cluster.links.intra.per_message=20",
+         "cluster.links.intra.per_message" HERE "\"20\" has no unit; write 20us or 20ms"},
+        {GS_EINVAL, "cluster.links.intra.window=4095B",
+         "cluster.links.intra.window" HERE "4095B is below the least that a socket has; write 4KiB "
+         "or more, or 0B for any"},
         {GS_ENOTFOUND, "cluster.links.nic.curve=nosuch.txt",
          "cluster.links.nic.curve" HERE "nosuch.txt: no such file"},
         {GS_EINVAL, "cluster.links.nic.curve=" GS_TEST_SOURCE_DIR "/traces/profiles/resnet50.json",
