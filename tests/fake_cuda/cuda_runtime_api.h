@@ -17,9 +17,17 @@ typedef enum cudaError {
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 
-enum cudaDeviceAttr { cudaDevAttrClockRate = 13, cudaDevAttrMultiProcessorCount = 16 };
+enum cudaDeviceAttr {
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrConcurrentManagedAccess = 89
+};
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
-enum { cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2 };
+enum {
+    cudaStreamNonBlocking = 1,
+    cudaEventDefault = 0,
+    cudaEventDisableTiming = 2,
+    cudaMemAttachGlobal = 1
+};
 
 const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetDeviceCount(int *count);
@@ -27,15 +35,15 @@ cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
 cudaError_t cudaGetLastError(void);
 
-/* Both wait, as the real ones may, for all that is on the device's streams. */
+/* These wait, as the real ones may, for all that is on the device's streams. */
 cudaError_t cudaMalloc(void **out, size_t bytes);
+cudaError_t cudaMallocManaged(void **out, size_t bytes, unsigned flags);
 cudaError_t cudaMallocHost(void **out, size_t bytes);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaFreeHost(void *memory);
 /* Waits where the host's side is not of cudaMallocHost. */
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream);
-cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);

@@ -309,9 +309,10 @@ int fake_current_device(void)
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
-    (void)device;
-    *value = attribute == cudaDevAttrMultiProcessorCount ? fake_settings_get()->blocks
-                                                         : 1000000; /* kHz: a cycle a ns */
+    if (device < 0 || device >= fake_settings_get()->devices) {
+        return cudaErrorInvalidDevice;
+    }
+    *value = attribute == cudaDevAttrMultiProcessorCount ? fake_settings_get()->blocks : 1;
     return cudaSuccess;
 }
 
@@ -398,6 +399,12 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
     return allocate(out, bytes, current_device);
 }
 
+cudaError_t cudaMallocManaged(void **out, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return allocate(out, bytes, current_device);
+}
+
 cudaError_t cudaMallocHost(void **out, size_t bytes)
 {
     return allocate(out, bytes, -1);
@@ -417,18 +424,13 @@ typedef struct copying {
     void *to;
     const void *from;
     size_t bytes;
-    int value;
 } copying;
 
 static void do_copy(void *argument)
 {
     const copying *copy = argument;
     fake_delay();
-    if (copy->from == NULL) {
-        memset(copy->to, copy->value, copy->bytes);
-    } else {
-        memcpy(copy->to, copy->from, copy->bytes);
-    }
+    memcpy(copy->to, copy->from, copy->bytes);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
@@ -443,16 +445,6 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     if (!is_within(is_up ? from : to, bytes, -1)) {
         fake_stream_drain(stream);
     }
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
-{
-    if (!is_within(memory, bytes, stream->device)) {
-        return cudaErrorInvalidValue;
-    }
-    copying copy = {.to = memory, .bytes = bytes, .value = value};
-    fake_stream_give(stream, do_copy, &copy, sizeof copy);
     return cudaSuccess;
 }
 
