@@ -4,6 +4,7 @@
 #   GS_MPI_OPENMPI, GS_MPI_MPICH   the compiler wrapper; empty: not found
 set(GS_MPI_SOURCES
   "${CMAKE_SOURCE_DIR}/live/carriers/mpi/mpi.c" "${CMAKE_SOURCE_DIR}/live/carriers/mpi/mpi_link.c"
+  "${CMAKE_SOURCE_DIR}/live/carriers/mpi/within.c"
   "${CMAKE_SOURCE_DIR}/live/carriers/frames.c")
 
 # gs_mpi_wrapper(OUT SIGN NAMES...): the first wrapper whose mpi.h defines SIGN, and what it adds to
@@ -40,6 +41,7 @@ endfunction()
 # gs_mpi_module(NAME COMMAND): the module of an MPI, with the folders and libraries of its wrapper.
 function(gs_mpi_module name command)
   gs_module(mpi_${name} SOURCES ${GS_MPI_SOURCES})
+  target_link_libraries(gradsync_mpi_${name} PRIVATE Threads::Threads)
   foreach(word ${command})
     if(word MATCHES "^-I(.+)")
       target_include_directories(gradsync_mpi_${name} SYSTEM PRIVATE "${CMAKE_MATCH_1}")

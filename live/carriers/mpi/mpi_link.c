@@ -1,16 +1,14 @@
 #include "live/carriers/mpi/mpi_link.h"
 
 #include "base/assert.h"
+#include "live/carriers/mpi/within.h"
 
 #include <mpi.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TAG_HEAD = 1, TAG_PIECE = 2, HEADS_ASKED = 8, MACHINE_BYTES = 40 };
@@ -52,13 +50,7 @@ struct gs_mpi_link {
 /* -------------------------------------------------------------------------------------- starting
  */
 
-/* Starting may wait for a process that never comes, and MPI has no deadline for it: a thread starts
- * it, and who waits for the thread may give up. */
 typedef struct starting {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool is_done;
-    bool is_given_up; /* the thread frees all of it */
     greeting own;
     gs_mpi_link *link;
     gs_status status;
@@ -157,24 +149,20 @@ static gs_status meet(const greeting *own, gs_mpi_link *link, gs_error *err)
     return GS_OK;
 }
 
-static void *start(void *argument)
+static void start(void *of)
 {
-    starting *begun = argument;
-    gs_status status = start_mpi(&begun->own, &begun->err);
-    if (status == GS_OK) {
-        status = meet(&begun->own, begun->link, &begun->err);
+    starting *begun = of;
+    begun->status = start_mpi(&begun->own, &begun->err);
+    if (begun->status == GS_OK) {
+        begun->status = meet(&begun->own, begun->link, &begun->err);
     }
-    (void)pthread_mutex_lock(&begun->lock);
-    begun->status = status;
-    begun->is_done = true;
-    bool is_mine = begun->is_given_up;
-    (void)pthread_cond_signal(&begun->changed);
-    (void)pthread_mutex_unlock(&begun->lock);
-    if (is_mine) {
-        free_link(begun->link);
-        free(begun);
-    }
-    return NULL;
+}
+
+static void forget_start(void *of)
+{
+    starting *begun = of;
+    free_link(begun->link);
+    free(begun);
 }
 
 /* The kernel's number of this boot: namespaces that play hosts share it. */
@@ -188,39 +176,13 @@ static void read_machine(char out[MACHINE_BYTES])
     }
 }
 
-/* *is_given_up: the thread has `begun` now. */
-static gs_status await_start(starting *begun, const gs_carrier_config *config, bool *is_given_up,
-                             gs_error *err)
+static gs_status fail_late(const gs_carrier_config *config, gs_error *err)
 {
-    pthread_t thread;
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    gs_time_ns end_ns = until.tv_nsec + config->deadline_ns % GS_NS_PER_S;
-    until.tv_sec += config->deadline_ns / GS_NS_PER_S + end_ns / GS_NS_PER_S;
-    until.tv_nsec = end_ns % GS_NS_PER_S;
-    if (pthread_create(&thread, NULL, start, begun) != 0) {
-        return gs_fail(err, GS_ENOMEM, "mpi: no memory for a thread");
-    }
-    (void)pthread_detach(thread);
-    (void)pthread_mutex_lock(&begun->lock);
-    int waited = 0;
-    while (!begun->is_done && waited == 0) {
-        waited = pthread_cond_timedwait(&begun->changed, &begun->lock, &until);
-    }
-    bool is_done = begun->is_done;
-    begun->is_given_up = !is_done;
-    *is_given_up = !is_done;
-    (void)pthread_mutex_unlock(&begun->lock);
-    if (is_done) {
-        return begun->status == GS_OK ? GS_OK : gs_fail(err, begun->status, "%s", begun->err.text);
-    }
-    char duration[48];
-    (void)snprintf(duration, sizeof duration, "%.3g s",
-                   (double)config->deadline_ns / (double)GS_NS_PER_S);
     return gs_fail(err, GS_EDEADLOCK,
-                   "mpi: process %u of %u has waited %s for MPI to start: a process has not come, "
-                   "or MPI does not reach it; do all of them run this program?",
-                   config->process, config->processes, duration);
+                   "mpi: process %u of %u has waited %.3g s for MPI to start: a process has not "
+                   "come, or MPI does not reach it; do all of them run this program?",
+                   config->process, config->processes,
+                   (double)config->deadline_ns / (double)GS_NS_PER_S);
 }
 
 /* --------------------------------------------------------------------------------------- requests
@@ -531,14 +493,16 @@ gs_status gs_mpi_link_open(const gs_carrier_config *config, size_t head_bytes, g
                                 .process = config->process,
                                 .head_bytes = (uint32_t)head_bytes,
                                 .chunk_bytes = config->chunk_bytes}};
-    (void)pthread_mutex_init(&begun->lock, NULL);
-    (void)pthread_cond_init(&begun->changed, NULL);
     read_machine(begun->own.machine);
     (void)gethostname(begun->own.host, sizeof begun->own.host - 1);
-    bool is_given_up = false;
-    gs_status status = await_start(begun, config, &is_given_up, err);
-    if (is_given_up) {
-        return status;
+    gs_within how = gs_do_within(config->deadline_ns, start, forget_start, begun);
+    if (how == GS_WITHIN_LATE) {
+        return fail_late(config, err);
+    }
+    gs_status status = how == GS_WITHIN_DONE ? begun->status : GS_ENOMEM;
+    if (status != GS_OK) {
+        (void)gs_fail(err, status, "%s",
+                      how == GS_WITHIN_DONE ? begun->err.text : "mpi: no memory for a thread");
     }
     free(begun);
     if (status == GS_OK && !ask_heads(link)) {
@@ -569,6 +533,26 @@ const char *gs_mpi_link_host(const gs_mpi_link *link, uint32_t process)
     return link->greetings[process].host;
 }
 
+/* Before 4.2, MPICH over UCX may hang here: one process still waits for answers of others who
+ * already wait for it and move nothing (pmodels/mpich, pull request 6596). All that was sent has
+ * arrived by now, so a process that leaves loses nothing. */
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
+static const gs_time_ns finalize_ns = GS_NS_PER_S;
+#else
+static const gs_time_ns finalize_ns = 60 * GS_NS_PER_S;
+#endif
+
+static void finalize(void *of)
+{
+    (void)of;
+    (void)MPI_Finalize();
+}
+
+static void forget_nothing(void *of)
+{
+    (void)of;
+}
+
 void gs_mpi_link_finish(gs_mpi_link *link)
 {
     for (uint32_t i = 0; i < HEADS_ASKED; i++) {
@@ -580,6 +564,6 @@ void gs_mpi_link_finish(gs_mpi_link *link)
         (void)MPI_Comm_free(&link->groups[i]);
     }
     (void)MPI_Comm_free(&link->world);
-    (void)MPI_Finalize();
+    (void)gs_do_within(finalize_ns, finalize, forget_nothing, NULL);
     free_link(link);
 }
