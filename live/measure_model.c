@@ -1,6 +1,5 @@
 #include "live/measure_model.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -213,16 +212,6 @@ static gs_status time_passes(gs_measured_model *model, tables *into, gs_error *e
     return GS_OK;
 }
 
-/* Of those that count: what is far too long is a disturbance, and no law of the job. */
-static double spread_of(const double *sorted, gs_middle middle)
-{
-    double sum = 0.0;
-    for (uint32_t i = middle.first; i < middle.first + middle.kept; i++) {
-        sum += (sorted[i] - middle.median) * (sorted[i] - middle.median);
-    }
-    return middle.kept < 2 ? 0.0 : sqrt(sum / (double)(middle.kept - 1)) / middle.median;
-}
-
 gs_status gs_measure_model(gs_measured_model *model, gs_model_times *out, gs_error *err)
 {
     tables in = {
@@ -254,7 +243,7 @@ gs_status gs_measure_model(gs_measured_model *model, gs_model_times *out, gs_err
         .passes = in.count,
     };
     gs_middle middle = gs_middle_of(in.totals, in.count);
-    out->spread_ratio = spread_of(in.totals, middle);
+    out->spread_ratio = middle.spread / middle.median;
     out->rejected = in.count - middle.kept;
     return GS_OK;
 }

@@ -30,7 +30,8 @@ typedef struct gs_model_times {
     double forward_ns;   /* median */
     double optimizer_ns; /* median of a whole update */
     gs_estimate pass_ns; /* forward and backward */
-    double spread_ratio; /* standard deviation of passes over their median, of those that count */
+    double spread_ratio; /* of passes over their median: by their middle half, as a few that were
+                            disturbed are no law of the job (gs_middle) */
     uint32_t passes, rejected;
 } gs_model_times;
 

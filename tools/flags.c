@@ -11,6 +11,7 @@ static const char *const gs_steps_names[] = {"sum", "all", NULL};
 enum {
     SIM = 1 << GS_VERB_sim,
     LIVE = 1 << GS_VERB_live,
+    CALIBRATE = 1 << GS_VERB_calibrate,
     CHECK = 1 << GS_VERB_check,
     EXPLAIN = 1 << GS_VERB_explain,
     VALIDATE = 1 << GS_VERB_validate,

@@ -1,7 +1,10 @@
 #include "tools/live_crew.h"
 
+#include "base/hash.h"
 #include "tools/message.h"
+#include "tools/version.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +129,27 @@ void gs_live_crew_close(gs_live_crew *crew)
     gs_crew_close(crew->crew);
     crew->crew = NULL;
     close_control(crew, is_broken);
+}
+
+int gs_live_crew_same(const gs_live_crew *crew, const gs_scenario *scenario)
+{
+    gs_tool_facts facts = gs_version_facts();
+    gs_error err;
+    if (crew->crew == NULL) {
+        return GS_EXIT_OK;
+    }
+    char *resolved = gs_need(gs_json_write(scenario->resolved, false));
+    char *build = gs_text("%s%s, %s", facts.commit, facts.dirty ? " changed" : "", facts.version);
+    char *config = gs_text("%s, %016" PRIx64, scenario->name,
+                           gs_hash(scenario->config_hash, resolved, strlen(resolved)));
+    gs_status status = gs_crew_same(crew->crew, "build", build, &err);
+    if (status == GS_OK) {
+        status = gs_crew_same(crew->crew, "scenario", config, &err);
+    }
+    free(resolved);
+    free(build);
+    free(config);
+    return status == GS_OK ? GS_EXIT_OK : gs_complain_error(&err);
 }
 
 /* ---------------------------------------------------------------- one voice */

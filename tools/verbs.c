@@ -37,6 +37,17 @@ static const char *const details[GS_VERB_COUNT] = {
         "gradsync live demo-ethernet" EXAMPLE
         "mpirun -n 4 gradsync live my.json -s allreduce+fp16 --repeat 7 --label nightly" EXAMPLE
         "torchrun --no_python --nproc-per-node 4 gradsync live my.json --transport tcp",
+    [GS_VERB_calibrate] =
+        "Started like live, by mpirun, srun or torchrun, one process for each rank and each "
+        "parameter server: times messages between all pairs of processes (of more than 16 "
+        "between neighbours, and process 0 with others), all-reduces, codecs of the strategies, "
+        "vector operations, and the layers of the model where it trains. Prints what came out with "
+        "99 % intervals and the sizes used. -o FILE writes the scenario with these values, and "
+        "beside it FILE.profile.json (layers), FILE.ring.json and FILE.native.json (curves for "
+        "cluster.links.nic.curve). Network cards of other speeds become kinds of node of their "
+        "own. Without a launcher only what one process can do is measured.\n" EXAMPLE
+        "mpirun -n 4 gradsync calibrate my.json -o here.json" EXAMPLE
+        "gradsync sim here.json --label p",
     [GS_VERB_check] =
         "Reads SCENARIO as sim does, with the same KEY=VALUE words, and prints it as JSON with "
         "every default written out: the text that is hashed and stored. Notes about what the "
