@@ -97,8 +97,8 @@ static const char *next_path(const leaf_list *one, size_t *i, const leaf_list *o
     const leaf *b = *j < other->count ? &other->leaves[*j] : NULL;
     int order = a == NULL ? 1 : b == NULL ? -1 : by_path(a, b);
     const leaf *first = order <= 0 ? a : b;
-    *out_one = order <= 0 ? a->text : NULL;
-    *out_other = order >= 0 ? b->text : NULL;
+    *out_one = a != NULL && order <= 0 ? a->text : NULL;
+    *out_other = b != NULL && order >= 0 ? b->text : NULL;
     *i += order <= 0 ? 1 : 0;
     *j += order >= 0 ? 1 : 0;
     return first->path;

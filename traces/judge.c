@@ -10,7 +10,7 @@
 
 static const gs_judged judged[] = {
 #define GS_JUDGED(metric, words, yardstick, tolerance, by_seed, of_ranks)                          \
-    {#metric, words, GS_YARDSTICK_##yardstick, tolerance, by_seed, of_ranks},
+    {#metric, words, tolerance, GS_YARDSTICK_##yardstick, by_seed, of_ranks},
 #include "traces/judged.def"
 #undef GS_JUDGED
 };

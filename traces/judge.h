@@ -22,8 +22,8 @@ const char *gs_yardstick_text(gs_yardstick yardstick); /* "measured", "step", "d
 typedef struct gs_judged {
     const char *name;  /* a metric, or "decisions": rows of the table decision */
     const char *words; /* "step p50" */
-    gs_yardstick yardstick;
     double tolerance;
+    gs_yardstick yardstick;
     bool by_seed;  /* means something between equal seeds only */
     bool of_ranks; /* judged for each rank as well, where rows of all ranks were kept */
 } gs_judged;

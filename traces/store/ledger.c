@@ -27,11 +27,12 @@ static gs_status write_values(gs_sql_query *query, const gs_stored_run *run, gs_
     gs_sql_bind_text(query, 4, gs_utc_now(now));
     for (uint32_t i = 0; i < gs_judged_count(); i++) {
         double value = 0.0;
-        if (value_of(run, gs_judged_at(i)->name, &value)) {
-            gs_sql_bind_text(query, 2, gs_judged_at(i)->name);
-            gs_sql_bind_real(query, 3, value);
-            GS_TRY(gs_sql_done(query, err));
+        if (!value_of(run, gs_judged_at(i)->name, &value)) {
+            continue;
         }
+        gs_sql_bind_text(query, 2, gs_judged_at(i)->name);
+        gs_sql_bind_real(query, 3, value);
+        GS_TRY(gs_sql_done(query, err));
     }
     return GS_OK;
 }
