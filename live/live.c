@@ -530,6 +530,7 @@ static void set_facts(const gs_live *live, const gs_staleness *staleness, gs_run
         facts->rounded_elements += final->rounded_elements;
         facts->underflown_elements += final->underflown_elements;
         dropped_elements += final->dropped_elements;
+        facts->cancelled_samples += final->cancelled_passes * workload->batch_per_rank;
     }
     double dropped = (double)dropped_elements / (double)config->job->elements;
     facts->dropped_samples =

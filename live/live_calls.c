@@ -299,6 +299,7 @@ static void cancel_gradient(void *host, gs_peer self)
 {
     gs_live_entity *entity = host;
     gs_live_compute_cancel(entity);
+    entity->cancelled_passes += entity->plan.micro_steps;
     gs_entity_memory_cancel(&entity->memory);
     wake(host, self);
 }

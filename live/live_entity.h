@@ -76,6 +76,7 @@ typedef struct gs_live_entity {
     uint64_t *op_streams; /* [communicators]: hash of what was issued on each */
     int64_t bytes_sent;
     int64_t dropped_elements;
+    int64_t cancelled_passes; /* of gradients that were stopped */
 
     /* Worker. */
     int64_t steps_begun, passes_begun;

@@ -16,6 +16,7 @@ bool gs_live_final_of(const gs_live_entity *entity, gs_arena *arena, gs_live_fin
                            .steps = gs_driver_step(entity->driver),
                            .bytes_sent = entity->bytes_sent,
                            .dropped_elements = entity->dropped_elements,
+                           .cancelled_passes = entity->cancelled_passes,
                            .rounded_elements = entity->memory.rounded_elements,
                            .underflown_elements = entity->memory.underflown_elements,
                            .staleness = entity->staleness};

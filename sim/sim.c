@@ -584,6 +584,7 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
                                   sim->scenario->workload.batch_per_rank;
     out->facts.nic_bytes_sent = sim->net.nic_bytes;
     out->facts.events = sim->loop.handled;
+    out->facts.cancelled_samples = sim->cancelled_passes * sim->scenario->workload.batch_per_rank;
     double dropped = sim->dropped_elements / (double)sim->job.elements;
     out->facts.dropped_samples = (int64_t)(dropped * (double)sim->job.accumulation *
                                                (double)sim->scenario->workload.batch_per_rank +

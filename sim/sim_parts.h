@@ -161,6 +161,7 @@ struct gs_sim {
     gs_sim_op_begin *op_begins; /* [communicators][ranks], for the timeline */
     int64_t budget_passes;      /* forward and backward passes of one worker */
     int64_t passes;             /* ended, over all workers */
+    int64_t cancelled_passes;   /* of gradients that were stopped */
     double dropped_elements;    /* of gradients that were not used, over all servers */
     uint32_t workers_told;      /* to quiesce */
     uint32_t drained;

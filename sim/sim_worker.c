@@ -546,6 +546,7 @@ void gs_sim_worker_cancel(gs_sim *sim, uint32_t index)
         gs_step_account_input(&sim->accounts[index], worker->since_ns, now);
     }
     gs_sim_work_cancel(sim, index);
+    sim->cancelled_passes += worker->micro_steps;
     worker->closed_buckets = 0;
     worker->phase = GS_WORKER_ASKS;
     gs_sim_worker_wake(sim, index);

@@ -5,6 +5,11 @@
  * when a run stops, each worker says how much it pushed, servers use what has come, and all get the
  * same final weights.
  *
+ * Where the rule restarts, a server that has made an update tells whoever it gave older weights and
+ * has not heard from since. A worker stops its gradient once no server can use what is left of it,
+ * ends the push as it is and asks for weights, as if it had pushed: each push, whole or cut or
+ * empty, has one answer, whatever overtakes what.
+ *
  * Every shard sees its own order of arrival and decides for itself. So an update of the whole model
  * is not atomic: a worker may get shards of different ages, and one gradient may count at one
  * server and be dropped at another, as in real systems. */

@@ -5,9 +5,9 @@
  * gradients come one by one, "matched" gives each the weight that it has in synchronous SGD, so
  * that equal numbers of samples move the weights equally far.
  *
- * Rules that restart are for hosts that can take back a gradient which is being computed. The
- * engine cannot, and drops it when it comes: k_sync takes the time of m_sync, k_batch_sync that of
- * rennala, which is more than the paper's. */
+ * k_sync and k_batch_sync stop the gradients that an update leaves behind; m_sync and rennala are
+ * the same rules for ranks that finish what nobody takes, which costs time where passes are uneven.
+ */
 #include "strategies/ps.h"
 #include "strategies/ps_worker.h"
 
@@ -232,10 +232,10 @@ PRESET(k_batch_async, GS_PS_K_BATCH_ASYNC,
        "parameter server: an update takes k gradients of any ranks, however old", DUTTA);
 PRESET(
     k_batch_sync, GS_PS_K_BATCH_SYNC,
-    "parameter server: an update takes the first k gradients at its weights; the rest is dropped",
+    "parameter server: an update takes the first k gradients at its weights, and stops all others",
     DUTTA);
 PRESET(k_sync, GS_PS_K_SYNC,
-       "parameter server: an update takes the first k ranks at its weights; the rest is dropped",
+       "parameter server: an update takes the first k ranks at its weights, and stops the others",
        DUTTA);
 PRESET(m_sync, GS_PS_M_SYNC,
        "parameter server: an update takes the first m ranks at its weights, the rest is dropped",

@@ -49,7 +49,10 @@ static void add(gs_measure *out, const gs_outcome *outcome, uint32_t seed)
     double steps = (double)outcome->result.steps;
     const gs_run_facts *facts = &outcome->result.facts;
     out->step_ns[seed] = step.step;
-    out->sample_ns[seed] = step.step / (double)facts->samples_per_step;
+    double begun = (double)facts->samples_per_step * (double)gs_record_step_count(outcome->record) /
+                   gs_record_rank_count(outcome->record);
+    double computed = 1.0 - (double)facts->cancelled_samples / begun;
+    out->sample_ns[seed] = step.step / (double)facts->samples_per_step / computed;
     out->mean_ns += step.step * share;
     out->compute_ns += step.compute * share;
     out->exposed_ns += step.exposed * share;

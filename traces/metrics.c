@@ -238,7 +238,7 @@ gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts, 
                 (double)facts->nic_bytes_sent / (double)facts->nic_count / steps;
         }
     }
-    double samples = (double)facts->samples_per_step * steps;
+    double samples = (double)facts->samples_per_step * steps - (double)facts->cancelled_samples;
     values[AT_samples] = samples;
     values[AT_run_ns] = (double)facts->end_ns;
     values[AT_recovery_cost_ns] = (double)facts->recovery_ns;

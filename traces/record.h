@@ -119,8 +119,9 @@ typedef struct gs_run_facts {
     int64_t rounded_elements, underflown_elements; /* of gradients, not 0; those made 0; 0: none */
     double consensus_distance;                     /* of the models at the end */
     bool has_models;                               /* it is known */
-    int64_t dropped_samples;                       /* computed and not used */
-    int64_t applied_gradients;                     /* whose staleness is known; 0: none */
+    int64_t cancelled_samples; /* of steps whose gradient was stopped before it was computed */
+    int64_t dropped_samples;   /* whose gradient was not used, those among them */
+    int64_t applied_gradients; /* whose staleness is known; 0: none */
     double staleness_mean, staleness_p95, staleness_max; /* updates */
     int64_t nic_bytes_sent;                              /* by all NICs over the run */
     uint64_t events;                                     /* of the simulator */

@@ -229,6 +229,11 @@ Test(sim_cancel, time_until_it_is_stopped_is_compute)
         }
     }
     cr_expect_eq(found, 4);
+    double values[64];
+    bool censored;
+    cr_assert_leq(gs_metric_count(), sizeof values / sizeof *values);
+    cr_assert_eq(gs_record_metrics(record, &result.facts, values, &censored), GS_OK);
+    cr_expect_eq(values[gs_metric_find("samples")], 8.0 * CUT_UPDATES, "rank 0's, in both's steps");
     gs_timeline_destroy(timeline);
     gs_record_destroy(record);
     gs_sim_destroy(sim);
@@ -254,6 +259,9 @@ static void expect_all_accounted_for(gs_sim_config config, const char *text)
         share += server < sim->job.elements % sim->layout.servers ? 1 : 0;
         taken += (double)account(sim, server).taken * (double)share;
     }
+    double whole = (double)sim->passes * (double)sim->job.elements;
+    double cancelled = (begun - whole) / (double)sim->job.elements;
+    cr_expect_eq((double)result.facts.cancelled_samples, 8.0 * cancelled, "%s", text);
     cr_expect_eq(taken + sim->dropped_elements, begun, "%s: %.0f taken, %.0f dropped, %.0f begun",
                  text, taken, sim->dropped_elements, begun);
     gs_sim_destroy(sim);
