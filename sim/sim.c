@@ -583,6 +583,8 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
     out->facts.samples_per_step = sim->job.ranks * (int64_t)sim->workers[0].micro_steps *
                                   sim->scenario->workload.batch_per_rank;
     out->facts.nic_bytes_sent = sim->net.nic_bytes;
+    out->least_message_bytes = sim->net.least_bytes;
+    out->most_message_bytes = sim->net.most_bytes;
     out->facts.events = sim->loop.handled;
     out->facts.cancelled_samples = sim->cancelled_passes * sim->scenario->workload.batch_per_rank;
     double dropped = sim->dropped_elements / (double)sim->job.elements;

@@ -43,6 +43,7 @@ typedef struct gs_sim_result {
     bool outside_curve;        /* an op's size lay outside the measured ones of its curve */
     int64_t below_curve_bytes; /* the least size below them; 0: none */
     int64_t above_curve_bytes; /* the largest size above them; 0: none */
+    int64_t least_message_bytes, most_message_bytes; /* that were sent over links; 0: none */
 } gs_sim_result;
 
 /* NULL on error: GS_ENOMEM, GS_EINVAL (layout refused), GS_EUNSUPPORTED. Owner: caller. */

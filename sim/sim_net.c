@@ -495,6 +495,9 @@ void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_
     net->sent++;
     net->entity_bytes[channel->from] += bytes;
     net->nic_bytes += channel->route.over_nic ? bytes : 0;
+    net->most_bytes = bytes > net->most_bytes ? bytes : net->most_bytes;
+    bool is_least = bytes > 0 && (net->least_bytes == 0 || bytes < net->least_bytes);
+    net->least_bytes = is_least ? bytes : net->least_bytes;
     if (channel->is_private) {
         send_private(net, channel, bytes, ready_at, part);
         return;

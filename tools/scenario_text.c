@@ -139,7 +139,12 @@ static void put_links(const gs_scenario *scenario, FILE *out)
     if (outer->curve != NULL) {
         return;
     }
-    fputs("assumed, not measured: ", out);
+    if (scenario->calibration.message_bytes.count > 0) {
+        fprintf(out, "measured %s over %s: ", scenario->calibration.when,
+                scenario->calibration.transport);
+    } else {
+        fputs("assumed, not measured: ", out);
+    }
     put_link(outer == &cluster->nic ? "nic" : "intra", outer, out);
     if (has_inner) {
         fputs("; ", out);

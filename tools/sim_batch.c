@@ -122,9 +122,17 @@ static int code_of(const gs_cli *cli, const gs_sim_report *report)
     }
     bool below = false;
     bool above = false;
+    bool messages = false;
     for (uint32_t i = 0; i < report->row_count; i++) {
         below = below || report->rows[i].below_bytes > 0;
         above = above || report->rows[i].above_bytes > 0;
+        messages = messages || report->rows[i].below_message_bytes > 0 ||
+                   report->rows[i].above_message_bytes > 0;
+    }
+    if (cli->flags.strict && messages) {
+        gs_complain("%s: messages of sizes that links were not calibrated with; leave out --strict",
+                    report->scenario->name);
+        return GS_EXIT_OUTSIDE;
     }
     if (cli->flags.strict && (below || above)) {
         gs_complain("%s: sizes outside the measured curve; measure %s%s%s ones, or leave out "

@@ -20,7 +20,25 @@ static bool is_good(const gs_outcome *outcome)
            (outcome->status == GS_RUN_OK || outcome->status == GS_RUN_RECOVERED);
 }
 
-static void count_outcomes(gs_sim_row *row, const gs_outcome *outcomes)
+/* Messages of other sizes than links were calibrated with. */
+static void count_messages(const gs_int_list *measured, const gs_sim_result *result,
+                           gs_sim_row *row)
+{
+    if (measured->count == 0 || result->most_message_bytes == 0) {
+        return;
+    }
+    int64_t least = result->least_message_bytes;
+    int64_t most = result->most_message_bytes;
+    bool is_least = row->below_message_bytes == 0 || least < row->below_message_bytes;
+    if (least < measured->values[0] && is_least) {
+        row->below_message_bytes = least;
+    }
+    if (most > measured->values[measured->count - 1] && most > row->above_message_bytes) {
+        row->above_message_bytes = most;
+    }
+}
+
+static void count_outcomes(const gs_scenario *scenario, gs_sim_row *row, const gs_outcome *outcomes)
 {
     for (uint32_t i = 0; i < row->runs; i++) {
         const gs_outcome *outcome = &outcomes[i];
@@ -32,6 +50,7 @@ static void count_outcomes(gs_sim_row *row, const gs_outcome *outcomes)
                                    ? below
                                    : row->below_bytes;
             row->above_bytes = above > row->above_bytes ? above : row->above_bytes;
+            count_messages(&scenario->calibration.message_bytes, &outcome->result, row);
         } else if (!outcome->started || outcome->status == GS_RUN_INTERRUPTED) {
             row->left_out++;
         } else {
@@ -130,10 +149,11 @@ static void make_learned(gs_sim_row *row, const gs_outcome *outcomes, const gs_w
     make_target(row, outcomes, workload, values);
 }
 
-static void make_row(gs_sim_row *row, const gs_outcome *outcomes, const gs_workload *workload)
+static void make_row(gs_sim_row *row, const gs_outcome *outcomes, const gs_scenario *scenario)
 {
+    const gs_workload *workload = &scenario->workload;
     double *values = gs_need(calloc(row->runs + 1, sizeof *values));
-    count_outcomes(row, outcomes);
+    count_outcomes(scenario, row, outcomes);
     row->sample_ns = gs_need(calloc(row->runs + 1, sizeof *row->sample_ns));
     row->rate = gather(row, outcomes, "samples_per_s", row->sample_ns);
     for (uint32_t i = 0; i < row->runs; i++) {
@@ -196,7 +216,7 @@ void gs_sim_report_make(const gs_scenario *scenario, uint32_t seeds, const gs_ou
         gs_sim_row *row = &out->rows[s];
         row->label = scenario->strategies[s].label;
         row->runs = seeds;
-        make_row(row, &outcomes[(size_t)s * seeds], workload);
+        make_row(row, &outcomes[(size_t)s * seeds], scenario);
         row->vs_first = gs_ratio_of(out->rows[0].sample_ns, row->sample_ns, seeds);
         row->faster = gs_chance_faster(out->rows[0].sample_ns, row->sample_ns, seeds);
         if (step_limit_ns > 0) {
@@ -239,6 +259,28 @@ static void put_outside(const gs_scenario *scenario, const gs_sim_row *row, FILE
                 "is larger is extrapolated; measure larger ones\n",
                 row->label, gs_format_bytes(row->above_bytes, sent),
                 gs_format_bytes(curve->points[curve->point_count - 1].bytes, measured));
+    }
+}
+
+/* The same of messages, where links were calibrated. */
+static void put_messages_outside(const gs_scenario *scenario, const gs_sim_row *row, FILE *out)
+{
+    const gs_int_list *sizes = &scenario->calibration.message_bytes;
+    char sent[GS_UNIT_TEXT_BYTES];
+    char measured[GS_UNIT_TEXT_BYTES];
+    if (row->below_message_bytes > 0) {
+        fprintf(out,
+                "%s: outside the calibrated range: it sends messages down to %s, links were "
+                "measured with %s and more; what is smaller is extrapolated\n",
+                row->label, gs_format_bytes(row->below_message_bytes, sent),
+                gs_format_bytes(sizes->values[0], measured));
+    }
+    if (row->above_message_bytes > 0) {
+        fprintf(out,
+                "%s: outside the calibrated range: it sends messages up to %s, links were measured "
+                "with up to %s; what is larger is extrapolated\n",
+                row->label, gs_format_bytes(row->above_message_bytes, sent),
+                gs_format_bytes(sizes->values[sizes->count - 1], measured));
     }
 }
 
@@ -289,6 +331,7 @@ void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
                     row->left_out, row->runs);
         }
         put_outside(report->scenario, row, out);
+        put_messages_outside(report->scenario, row, out);
         put_median(row, out);
         gs_sim_put_guesses(report, row, out);
         put_underflow(report->scenario, row, out);

@@ -42,6 +42,8 @@ typedef struct gs_sim_row {
     uint32_t fell_back;  /* of them, those that end on the wrong side of the target */
     int64_t below_bytes; /* least size sent below the measured ones of its curve; 0: none */
     int64_t above_bytes; /* largest size sent above them; 0: none */
+    int64_t below_message_bytes; /* likewise of messages, and what links were calibrated with */
+    int64_t above_message_bytes;
 } gs_sim_row;
 
 typedef struct gs_sim_report {
