@@ -28,8 +28,12 @@ test   shellcheck        command:shellcheck          checks the scripts
 test   jq                command:jq                  reads the program's JSON in tests
 test   sqlite3           command:sqlite3             reads the program's database in tests
 test   gnuplot-nox       command:gnuplot             draws figures; without it plot writes data and script
+test   openmpi-bin       command:mpirun.openmpi      starts ranks of Open MPI
+test   libopenmpi-dev    command:mpicc.openmpi       builds the MPI carrier and programs of the test bed
 test   procps            command:pgrep               finds a test's processes
 test   diffutils         command:cmp                 compares a test's files
+oracle mpich             command:mpiexec.hydra       starts ranks of another MPI
+oracle libmpich-dev      command:mpicc.mpich         builds the MPI carrier for it
 oracle clang             command:clang               a second compiler must give the same bits
 oracle mandoc            command:mandoc              reads the manual page
 oracle zsh               command:zsh                 runs the completion for zsh
