@@ -20,8 +20,8 @@ enum {
     FRAMES_MAX = FRAMES + 1,
     CHUNK = 4096,
     LARGEST = 3 * CHUNK + 1000,
-    FLOATS_MAX = 40000, /* a sum's staging memory holds 16 CHUNK = 16,384 floats */
-    WATCHDOG_S = 150
+    FLOATS_MAX = 70000, /* a sum's staging memory holds 64 CHUNK = 65,536 floats */
+    WATCHDOG_S = 280
 };
 
 const gs_carrier *gs_carrier_module(void);
@@ -359,6 +359,33 @@ static void play_sums(rank *self)
     free(floats);
 }
 
+/* A group is made while frames are under way, some of which wait for a process that is making it
+ * too: nothing that waits for the device may be called then. */
+static void play_late_group(rank *self)
+{
+    const uint32_t all[] = {0, 1, 2, 3};
+    uint32_t group;
+    if (!opens(self)) {
+        expect(false, "%u: open: %s", self->self, self->why.text);
+        return;
+    }
+    talk *traffic = traffic_create(self);
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        send_next(traffic, (self->self + 1) % self->ranks);
+    }
+    take_all(traffic);
+    fake_sleep_us(self->self * 2000);
+    expect(self->carrier->group(self->net, all, 4, &group), "%u: a late group", self->self);
+    gs_time_ns until = now() + 30 * GS_NS_PER_S;
+    uint32_t from = (self->self + 3) % 4;
+    while ((traffic->received[from] < FRAMES || traffic->left < FRAMES) && rest(traffic, until)) {
+    }
+    expect(traffic->received[from] == FRAMES && traffic->left == FRAMES,
+           "%u: %u frames came, %u left", self->self, traffic->received[from], traffic->left);
+    self->carrier->close(self->net);
+    traffic_free(traffic);
+}
+
 /* Members that do not mean the same group find out. */
 static void play_other_groups(rank *self)
 {
@@ -597,6 +624,7 @@ int main(void)
         run(ranks, 2, play_frames);
         run(ranks, 1, play_frames);
         run(ranks, 3, play_close_at_once);
+        run(ranks, 4, play_late_group);
         run(ranks, 4, play_sums);
         fake->blocks = 10; /* six lanes, and four groups of a block each */
         run(ranks, 4, play_sums);

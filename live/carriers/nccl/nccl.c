@@ -145,25 +145,21 @@ static bool nccl_group(void *carrier, const uint32_t *members, uint32_t count, u
 {
     gs_nccl_net *net = carrier;
     gs_time_ns deadline_ns = gs_nccl_now() + net->config.deadline_ns;
-    int left = net->blocks - gs_nccl_lane_blocks(&net->config), each = left / GS_NCCL_GROUPS_MAX;
-    each = each < 1 ? 1 : each < GS_NCCL_GROUP_BLOCKS ? each : GS_NCCL_GROUP_BLOCKS;
-    if (count == 0 || count > net->config.processes || net->group_count == GS_NCCL_GROUPS_MAX ||
-        (int)net->group_count >= left / each) {
+    if (count == 0 || count > net->config.processes || net->group_count == net->group_max) {
         return false;
     }
     gs_nccl_group *made = &net->groups[net->group_count];
-    gs_nccl_line_config config = {
-        .members = count, .bytes = GS_NCCL_SUM_PIECES * net->config.chunk_bytes, .blocks = each};
-    *made = (gs_nccl_group){.member_count = count, .lane.act = GS_NCCL_SUM};
+    gs_nccl_members joining = {.count = count, .blocks = net->group_blocks};
+    made->member_count = count;
     for (uint32_t i = 0; i < count; i++) {
         made->members[i] = members[i];
-        config.self = members[i] == net->config.process ? i : config.self;
+        joining.self = members[i] == net->config.process ? i : joining.self;
     }
-    if (!agree_on_id(net, made, config.id, deadline_ns)) {
+    if (!agree_on_id(net, made, joining.id, deadline_ns)) {
         return false;
     }
     *out = net->group_count++;
-    return gs_nccl_open_lane(net, &made->lane, &config, members[0], deadline_ns, NULL) == GS_OK;
+    return gs_nccl_join_lane(net, &made->lane, &joining, members[0], deadline_ns, NULL) == GS_OK;
 }
 
 static bool nccl_all_reduce(void *carrier, uint32_t group, float *data, size_t count,

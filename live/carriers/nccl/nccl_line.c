@@ -107,34 +107,38 @@ gs_status gs_nccl_new_id(uint8_t out_id[GS_NCCL_ID_BYTES], gs_error *err)
 
 /* ---------------------------------------------------------------- life */
 
-gs_status gs_nccl_line_open(const gs_nccl_line_config *config, gs_nccl_line **out, gs_error *err)
+gs_status gs_nccl_line_open(size_t bytes, gs_nccl_line **out, gs_error *err)
 {
     gs_error why = {.code = GS_ENOMEM, .text = "no memory for a line of NCCL"};
     gs_nccl_line *line = calloc(1, sizeof *line);
-    ncclUniqueId id;
-    memcpy(&id, config->id, sizeof id);
-    ncclConfig_t nccl = NCCL_CONFIG_INITIALIZER;
-    nccl.blocking = 0;
-    nccl.minCTAs = 1;
-    nccl.maxCTAs = config->blocks;
-    bool ok = line != NULL &&
-              cuda_ok(cudaMalloc(&line->device, config->bytes), "cudaMalloc", &why) &&
-              cuda_ok(cudaMallocHost(&line->staging, config->bytes), "cudaMallocHost", &why) &&
+    bool ok = line != NULL && cuda_ok(cudaMalloc(&line->device, bytes), "cudaMalloc", &why) &&
+              cuda_ok(cudaMallocHost(&line->staging, bytes), "cudaMallocHost", &why) &&
               cuda_ok(cudaStreamCreateWithFlags(&line->stream, cudaStreamNonBlocking),
                       "cudaStreamCreateWithFlags", &why) &&
               cuda_ok(cudaEventCreateWithFlags(&line->done, cudaEventDisableTiming),
-                      "cudaEventCreateWithFlags", &why) &&
-              nccl_ok(ncclCommInitRankConfig(&line->communicator, (int)config->members, id,
-                                             (int)config->self, &nccl),
-                      "ncclCommInitRankConfig", &why);
+                      "cudaEventCreateWithFlags", &why);
     if (!ok) {
         gs_nccl_line_close(line);
         return gs_fail(err, why.code, "%s", why.text);
     }
-    memset(line->staging, 0, config->bytes);
-    line->phase = POSTED;
+    memset(line->staging, 0, bytes);
     *out = line;
     return GS_OK;
+}
+
+void gs_nccl_line_join(gs_nccl_line *line, const gs_nccl_members *members)
+{
+    ncclUniqueId id;
+    memcpy(&id, members->id, sizeof id);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    config.minCTAs = 1;
+    config.maxCTAs = members->blocks;
+    line->phase = POSTED;
+    (void)line_nccl(line,
+                    ncclCommInitRankConfig(&line->communicator, (int)members->count, id,
+                                           (int)members->self, &config),
+                    "ncclCommInitRankConfig");
 }
 
 void gs_nccl_line_close(gs_nccl_line *line)
@@ -175,6 +179,9 @@ void gs_nccl_line_abort(gs_nccl_line *line, const char *why)
 
 void gs_nccl_line_leave(gs_nccl_line *line)
 {
+    if (line->communicator == NULL) {
+        return; /* it never joined */
+    }
     line->has_operation = false;
     line->is_leaving = true;
     line->phase = POSTED;

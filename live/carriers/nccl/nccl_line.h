@@ -24,12 +24,11 @@ typedef enum gs_nccl_state {
     GS_NCCL_BROKEN /* gs_nccl_line_text says why; nothing but close is left */
 } gs_nccl_state;
 
-typedef struct gs_nccl_line_config {
-    uint8_t id[GS_NCCL_ID_BYTES]; /* the same on all members, of gs_nccl_new_id */
-    uint32_t members, self;
-    size_t bytes; /* of the staging memory; > 0 */
-    int blocks;   /* thread blocks of the device that an operation may occupy; > 0 */
-} gs_nccl_line_config;
+typedef struct gs_nccl_members {
+    uint8_t id[GS_NCCL_ID_BYTES]; /* the same on all of them, of gs_nccl_new_id */
+    uint32_t count, self;
+    int blocks; /* thread blocks of the device that an operation may occupy; > 0 */
+} gs_nccl_members;
 
 typedef struct gs_nccl_line gs_nccl_line;
 
@@ -39,14 +38,15 @@ GS_MUST_USE gs_status gs_nccl_choose_device(uint32_t number, int *out_blocks, gs
 /* What the members of a new communicator find each other by. Errors: GS_EUNSUPPORTED. */
 GS_MUST_USE gs_status gs_nccl_new_id(uint8_t out_id[GS_NCCL_ID_BYTES], gs_error *err);
 
-/* BUSY until all members have opened theirs. Errors: GS_ENOMEM (of the host or the device),
- * GS_EUNSUPPORTED. Owner of *out: caller, gs_nccl_line_close. */
-GS_MUST_USE gs_status gs_nccl_line_open(const gs_nccl_line_config *config, gs_nccl_line **out,
-                                        gs_error *err);
+/* A line without members yet, with `bytes` (> 0) of staging memory. Errors: GS_ENOMEM (of the host
+ * or the device), GS_EUNSUPPORTED. Owner of *out: caller, gs_nccl_line_close. */
+GS_MUST_USE gs_status gs_nccl_line_open(size_t bytes, gs_nccl_line **out, gs_error *err);
+/* Makes its communicator, once: BUSY until all members have done so. */
+void gs_nccl_line_join(gs_nccl_line *line, const gs_nccl_members *members);
 /* Frees it; what is still under way is broken off. */
 void gs_nccl_line_close(gs_nccl_line *line);
 
-/* Host memory [bytes]: what is sent or summed, and then what has come. */
+/* Host memory, 0 at first: what is sent or summed, and then what has come. */
 void *gs_nccl_line_staging(const gs_nccl_line *line);
 /* The line is FREE. Of the staging memory the first bytes (> 0, whole floats of a sum) are sent to
  * or received from member `peer`, or summed over all. Members begin matching operations in one

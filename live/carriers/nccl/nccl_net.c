@@ -19,7 +19,7 @@ uint32_t gs_nccl_lines(const gs_nccl_net *net, gs_nccl_line *out[GS_NCCL_LINES_M
             out[count++] = edge->in.line;
         }
     }
-    for (uint32_t i = 0; i < net->group_count; i++) {
+    for (uint32_t i = 0; i < net->group_max; i++) {
         if (net->groups[i].lane.line != NULL) {
             out[count++] = net->groups[i].lane.line;
         }

@@ -14,7 +14,8 @@ enum {
     GS_NCCL_LINES_MAX = 2 * GS_NCCL_PROCESSES_MAX + GS_NCCL_GROUPS_MAX,
     GS_NCCL_LANE_BLOCKS = 1,
     GS_NCCL_GROUP_BLOCKS = 8, /* or fewer, where the device has not so many for each group */
-    GS_NCCL_SUM_PIECES = 16,  /* a sum moves so many chunks at once: nobody takes turns with it */
+    GS_NCCL_SUM_PIECES = 64,  /* that a sum moves at once: it takes no turns with frames */
+    GS_NCCL_SUM_BYTES_MAX = 4 << 20
 };
 
 typedef enum gs_nccl_note_kind {
@@ -49,7 +50,7 @@ typedef struct gs_nccl_edge {
 
 typedef struct gs_nccl_group {
     gs_nccl_lane lane;
-    uint32_t member_count;
+    uint32_t member_count; /* 0: its line waits for members */
     uint32_t members[GS_NCCL_PROCESSES_MAX];
 } gs_nccl_group;
 
@@ -57,7 +58,9 @@ typedef struct gs_nccl_net {
     gs_carrier_config config;
     gs_nccl_edge edges[GS_NCCL_PROCESSES_MAX];
     gs_nccl_group groups[GS_NCCL_GROUPS_MAX];
+    uint32_t group_max; /* that the device can run beside the lanes; their lines are open */
     uint32_t group_count;
+    int group_blocks;
     int blocks; /* thread blocks that the smallest device runs at once */
     gs_nccl_items items;
     gs_nccl_queue ready;
@@ -94,11 +97,11 @@ GS_MUST_USE bool gs_nccl_turn(gs_nccl_net *net, gs_time_ns deadline_ns);
 gs_status gs_nccl_open(const gs_carrier_config *config, void **out, gs_error *err);
 void gs_nccl_close(void *carrier);
 void gs_nccl_abort(void *carrier);
-/* The line of a lane, and its first operation, at which NCCL makes its connections and takes its
- * memory: a later one waits for nothing but its match. peer: who else is on it, for the error.
+/* Joins the line of a lane, and moves a first piece, at which NCCL makes its connections and takes
+ * its memory: a later one waits for nothing but its match. peer: who else is on it, for the error.
  * Errors: those of open. */
-GS_MUST_USE gs_status gs_nccl_open_lane(gs_nccl_net *net, gs_nccl_lane *lane,
-                                        const gs_nccl_line_config *config, uint32_t peer,
+GS_MUST_USE gs_status gs_nccl_join_lane(gs_nccl_net *net, gs_nccl_lane *lane,
+                                        const gs_nccl_members *members, uint32_t peer,
                                         gs_time_ns deadline_ns, gs_error *err);
 
 #endif

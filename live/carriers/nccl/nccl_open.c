@@ -49,11 +49,10 @@ static gs_status settle(gs_nccl_net *net, gs_nccl_line *line, uint32_t peer, gs_
                : gs_fail(err, GS_EIO, "with process %u: %s", peer, gs_nccl_line_text(line));
 }
 
-gs_status gs_nccl_open_lane(gs_nccl_net *net, gs_nccl_lane *lane, const gs_nccl_line_config *config,
+gs_status gs_nccl_join_lane(gs_nccl_net *net, gs_nccl_lane *lane, const gs_nccl_members *members,
                             uint32_t peer, gs_time_ns deadline_ns, gs_error *err)
 {
-    GS_TRY(gs_nccl_line_open(config, &lane->line, err));
-    lane->piece_bytes = config->bytes;
+    gs_nccl_line_join(lane->line, members);
     GS_TRY(settle(net, lane->line, peer, deadline_ns, err));
     gs_nccl_line_begin(lane->line, lane->act, lane->peer, lane->piece_bytes);
     return settle(net, lane->line, peer, deadline_ns, err);
@@ -66,14 +65,11 @@ static gs_status open_direction(gs_nccl_net *net, uint32_t from, uint32_t to,
     bool sends = from == net->config.process;
     uint32_t peer = sends ? to : from;
     gs_nccl_edge *edge = &net->edges[peer];
-    gs_nccl_line_config config = {.members = 2,
-                                  .self = sends ? 0 : 1,
-                                  .bytes = net->config.chunk_bytes,
-                                  .blocks = GS_NCCL_LANE_BLOCKS};
+    gs_nccl_members members = {.count = 2, .self = sends ? 0 : 1, .blocks = GS_NCCL_LANE_BLOCKS};
     gs_nccl_note note = {.kind = GS_NCCL_NOTE_LANE};
     if (sends) {
-        GS_TRY(gs_nccl_new_id(config.id, err));
-        memcpy(note.bytes, config.id, sizeof config.id);
+        GS_TRY(gs_nccl_new_id(members.id, err));
+        memcpy(note.bytes, members.id, sizeof members.id);
         if (!gs_nccl_say(net, peer, &note, NULL)) {
             return gs_fail(err, GS_ENOMEM, "no memory for a note to process %u", peer);
         }
@@ -85,18 +81,44 @@ static gs_status open_direction(gs_nccl_net *net, uint32_t from, uint32_t to,
         }
     }
     if (!sends) {
-        memcpy(config.id, edge->lane_id, sizeof config.id);
+        memcpy(members.id, edge->lane_id, sizeof members.id);
     }
-    gs_nccl_lane *lane = sends ? &edge->out : &edge->in;
-    lane->act = sends ? GS_NCCL_SEND : GS_NCCL_RECEIVE;
-    lane->peer = sends ? 1 : 0;
-    return gs_nccl_open_lane(net, lane, &config, peer, deadline_ns, err);
+    return gs_nccl_join_lane(net, sends ? &edge->out : &edge->in, &members, peer, deadline_ns, err);
+}
+
+static gs_status open_lane(gs_nccl_lane *lane, gs_nccl_act act, size_t piece_bytes, gs_error *err)
+{
+    lane->act = act;
+    lane->peer = act == GS_NCCL_SEND ? 1 : 0; /* of a lane's two members the first one sends */
+    lane->piece_bytes = piece_bytes;
+    return gs_nccl_line_open(piece_bytes, &lane->line, err);
+}
+
+/* Groups are made in the middle of a run, when their memory could not be taken any more. */
+static gs_status open_lines(gs_nccl_net *net, gs_error *err)
+{
+    for (uint32_t peer = 0; peer < net->config.processes; peer++) {
+        gs_nccl_edge *edge = &net->edges[peer];
+        if (peer != net->config.process) {
+            GS_TRY(open_lane(&edge->out, GS_NCCL_SEND, net->config.chunk_bytes, err));
+            GS_TRY(open_lane(&edge->in, GS_NCCL_RECEIVE, net->config.chunk_bytes, err));
+        }
+    }
+    int left = net->blocks - gs_nccl_lane_blocks(&net->config);
+    int each = left / GS_NCCL_GROUPS_MAX;
+    net->group_blocks = each < 1 ? 1 : each < GS_NCCL_GROUP_BLOCKS ? each : GS_NCCL_GROUP_BLOCKS;
+    size_t bytes = GS_NCCL_SUM_PIECES * net->config.chunk_bytes;
+    bytes = bytes < GS_NCCL_SUM_BYTES_MAX ? bytes : GS_NCCL_SUM_BYTES_MAX;
+    while (net->group_max < GS_NCCL_GROUPS_MAX && (int)net->group_max < left / net->group_blocks) {
+        gs_nccl_group *group = &net->groups[net->group_max++];
+        GS_TRY(open_lane(&group->lane, GS_NCCL_SUM, bytes, err));
+    }
+    return GS_OK;
 }
 
 /* Pairs in one order everywhere: the first that is not open has nothing before it to wait for. */
-static gs_status open_all(gs_nccl_net *net, gs_time_ns deadline_ns, gs_error *err)
+static gs_status join_all(gs_nccl_net *net, gs_time_ns deadline_ns, gs_error *err)
 {
-    GS_TRY(meet(net, deadline_ns, err));
     for (uint32_t low = 0; low < net->config.processes; low++) {
         for (uint32_t high = low + 1; high < net->config.processes; high++) {
             if (low == net->config.process || high == net->config.process) {
@@ -158,7 +180,9 @@ gs_status gs_nccl_open(const gs_carrier_config *config, void **out, gs_error *er
     status = status == GS_OK ? check_config(config, blocks, &why) : status;
     if (status == GS_OK) {
         net->blocks = blocks;
-        status = open_all(net, deadline_ns, &why);
+        status = meet(net, deadline_ns, &why);
+        status = status == GS_OK ? open_lines(net, &why) : status;
+        status = status == GS_OK ? join_all(net, deadline_ns, &why) : status;
     }
     if (status == GS_OK) {
         *out = net;
