@@ -179,10 +179,9 @@ void gs_entity_memory_cancel(gs_entity_memory *memory);
 /* GRAD becomes the mean gradient, times the loss scale, at vector plan->at over the samples of the
  * passes of the step that began last, *out_loss their mean loss (NAN in timing-only runs); both are
  * 0 for a dummy. workspace: for batches of gs_samples_max; NULL in timing-only runs. weights: a
- * copy of that vector as the step began; NULL: it is as it was. May run on a thread of its own while
- * others read and write vectors that are neither of the two. Errors:
- * GS_EDIVERGED, naming the worker: the loss is not finite, or the gradient while no dynamic loss
- * scale leaves it out. */
+ * copy of that vector as the step began; NULL: it is as it was. May run on a thread of its own
+ * while others read and write vectors that are neither of the two. Errors: GS_EDIVERGED, naming the
+ * worker: the loss is not finite, or the gradient while no dynamic loss scale leaves it out. */
 GS_MUST_USE gs_status gs_entity_memory_gradient(gs_entity_memory *memory,
                                                 gs_task_workspace *workspace, const gs_plan *plan,
                                                 const float *weights, double *out_loss,
