@@ -9,6 +9,8 @@ enum { LATENCY, PER_MESSAGE, PER_BYTE, UNKNOWNS };
 
 /* A median of few repeats may have hardly any spread by luck: none counts as surer than this. */
 #define SURE_RATIO 2e-3
+/* Medians lie so many of their errors from the line on average before it counts as bent. */
+#define BENT 3.0
 /* A rate is told from the part that size has in the time of the largest message: not from less. */
 #define SIZE_SHARE 1e-3
 /* Standard error of the median of n values of a normal law, times sqrt(n) / deviation. */
@@ -188,18 +190,66 @@ static gs_status check(const gs_link_point *points, uint32_t count, gs_error *er
     return GS_OK;
 }
 
+/* Messages of a point, one after the other. */
+static double messages_of(const gs_link_point *point)
+{
+    return (point->pattern == GS_LINK_PING_PONG ? 2.0 : 1.0) * (double)point->messages;
+}
+
 static void take_middles(fitter *in, gs_link_fit *out)
 {
     for (uint32_t i = 0; i < in->count; i++) {
         gs_middle middle = gs_middle_of(in->points[i].times_ns, in->points[i].repeats);
-        double error = MEDIAN_ERROR * middle.spread / sqrt((double)middle.kept);
-        error = fmax(error, SURE_RATIO * fabs(middle.median));
         in->middles[i] = middle;
         in->medians[i] = middle.median;
-        in->weights[i] = 1.0 / fmax(error * error, 1.0);
         out->kept += middle.kept;
         out->rejected += in->points[i].repeats - middle.kept;
     }
+}
+
+/* What a median counts: by its own error, but none as surer than least_ns for each message. */
+static void weigh(fitter *in, double least_ns)
+{
+    for (uint32_t i = 0; i < in->count; i++) {
+        gs_middle middle = in->middles[i];
+        double error = MEDIAN_ERROR * middle.spread / sqrt((double)middle.kept);
+        error = fmax(error, SURE_RATIO * fabs(middle.median));
+        error = fmax(error, least_ns * messages_of(&in->points[i]));
+        in->weights[i] = 1.0 / fmax(error * error, 1.0);
+    }
+}
+
+/* What a message of the largest size takes. */
+static double longest_ns(const fitter *in)
+{
+    double longest = 0.0;
+    for (uint32_t i = 0; i < in->count; i++) {
+        longest = fmax(longest, in->medians[i] / messages_of(&in->points[i]));
+    }
+    return longest;
+}
+
+/* How many of their errors the medians lie from the line, on average. */
+static double bend_of(const fitter *in, const double unknowns[UNKNOWNS])
+{
+    double freedom = in->count > UNKNOWNS ? (double)(in->count - UNKNOWNS) : 1.0;
+    return sqrt(misfit_of(in, unknowns) / freedom);
+}
+
+/* Every size counts as much as it is sure. Where no line goes through all of them (a protocol for
+ * small messages, a bucket that lets the first bytes through), long messages decide: an error of a
+ * small part of their time is what a run would notice. */
+static bool solve_twice(fitter *in, double out[UNKNOWNS])
+{
+    weigh(in, 0.0);
+    if (!solve_best(in, out)) {
+        return false;
+    }
+    if (bend_of(in, out) <= BENT) {
+        return true;
+    }
+    weigh(in, SURE_RATIO * longest_ns(in));
+    return solve_best(in, out);
 }
 
 /* Fits of repeats drawn anew, into draws [UNKNOWNS][rounds]; how many could be fitted. */
@@ -262,7 +312,7 @@ static gs_status fit(fitter *in, gs_arena *arena, gs_link_fit *out, gs_error *er
         }
     }
     take_middles(in, out);
-    if (!solve_best(in, best) || share_of_size(in, best) < SIZE_SHARE) {
+    if (!solve_twice(in, best) || share_of_size(in, best) < SIZE_SHARE) {
         return gs_fail(err, GS_EINVAL,
                        "times of messages do not grow with their size; measure larger ones");
     }
@@ -273,8 +323,7 @@ static gs_status fit(fitter *in, gs_arena *arena, gs_link_fit *out, gs_error *er
             out->misfit_point = i;
         }
     }
-    double freedom = in->count > UNKNOWNS ? (double)(in->count - UNKNOWNS) : 1.0;
-    double wider = fmax(1.0, sqrt(misfit_of(in, best) / freedom));
+    double wider = fmax(1.0, bend_of(in, best));
     uint32_t done = redraw(in, draws);
     out->latency_ns = around(best[LATENCY], draws[LATENCY], done, wider);
     out->per_message_ns = around(best[PER_MESSAGE], draws[PER_MESSAGE], done, wider);

@@ -6,7 +6,8 @@
  *     ping pong of m rounds:            2 m (latency + per_message + s / rate)
  *     m in a row, then an empty answer: 2 latency + 2 per_message + s / rate
  *                                       + (m - 1) max(per_message, s / rate).
- * The three numbers are a weighted least-squares fit to the medians of the repeats, none below 0.
+ * The three numbers are a weighted least-squares fit to the medians of the repeats, none below 0;
+ * where one line cannot go through all sizes, long messages decide.
  * Intervals: repeats are drawn anew (bootstrap), and widened where the medians lie farther from the
  * line than their spreads explain. Pure functions; the network is live/measure_link.h's. */
 #ifndef GS_TRACES_LINK_FIT_H

@@ -149,7 +149,7 @@ Test(link_fit, late_repeats_are_left_out_and_counted)
     cr_expect_float_eq(found.latency_ns.value, link.latency_ns, 0.01);
 }
 
-Test(link_fit, a_size_that_no_line_goes_through_is_named_and_widens_the_intervals)
+Test(link_fit, a_size_that_no_line_goes_through_shows_and_widens_the_intervals)
 {
     static const planted link = {60e3, 25e3, 200e6};
     bench straight, bent;
@@ -160,10 +160,31 @@ Test(link_fit, a_size_that_no_line_goes_through_is_named_and_widens_the_interval
     }
     gs_link_fit found = fit(&bent);
     gs_link_fit good = fit(&straight);
-    cr_expect_eq(found.misfit_point, 3);
-    cr_expect_gt(found.misfit_ratio, 0.15);
+    cr_expect_gt(fabs(found.misfit_ratio), 0.15);
     cr_expect_gt(found.latency_ns.high - found.latency_ns.low,
                  2.0 * (good.latency_ns.high - good.latency_ns.low));
+}
+
+/* As a token bucket does it: its first 10 kB go at once, so that long messages seem to have hardly
+ * any latency (0.3 ms less the 0.4 ms that the bucket saves), and short ones have all of it. */
+Test(link_fit, where_short_messages_do_not_fit_long_ones_decide)
+{
+    static const planted link = {300e3, 0.0, 198.4e6};
+    static const double saved_ns = 10000.0 * 8.0e9 / 198.4e6;
+    bench of;
+    measure(&of, &link, 2, 0.003);
+    for (uint32_t i = 0; i < POINTS; i++) {
+        double times =
+            of.points[i].pattern == GS_LINK_PING_PONG ? 2.0 * of.points[i].messages : 1.0;
+        for (uint32_t r = 0; r < REPEATS && of.points[i].bytes > 10000; r++) {
+            of.times[i][r] -= times * saved_ns;
+        }
+    }
+    gs_link_fit found = fit(&of);
+    cr_expect_float_eq(found.rate_bps.value / link.rate_bps, 1.0, 0.005, "%g",
+                       found.rate_bps.value);
+    cr_expect_lt(found.latency_ns.value + found.per_message_ns.value, 150e3);
+    cr_expect_gt(fabs(found.misfit_ratio), 0.3);
 }
 
 Test(link_fit, no_number_comes_out_negative)
