@@ -18,6 +18,7 @@ typedef struct gs_share {
      * hardly varied, or noise would have it otherwise, the fixed part is 0, or nine tenths at most.
      */
     double fixed_ns, per_sample_ns;
+    double next_ns; /* of gs_share_out */
 } gs_share;
 
 /* The rank took so long for its samples; older times count `keep` (0..1) as much as before. Without
@@ -30,8 +31,7 @@ typedef struct gs_share_bounds {
 } gs_share_bounds;
 
 /* Sets samples of all ranks: their sum is total, and the longest time is the least that whole
- * samples allow. Ranks without a time keep what they have. Cost O(count log count); where
- * ranks of different speeds end at the very same time, up to 50 looks at each. */
+ * samples allow. Ranks without a time keep what they have. Cost O(count log count). */
 void gs_share_out(gs_share *shares, uint32_t count, const gs_share_bounds *bounds);
 
 #endif
