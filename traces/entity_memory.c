@@ -89,10 +89,18 @@ gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory
     memory->spans = GS_TAKE(arena, gs_update_span, vectors);
     memory->gradient_scale = GS_TAKE(arena, double, vectors);
     bool ok = memory->updates != NULL && memory->spans != NULL && memory->gradient_scale != NULL &&
-              gs_vectors_init(&memory->vectors, vectors, count, config->job->elements, arena) &&
+              gs_numbers_init(&memory->numbers, config->device, config->device_context,
+                              config->number, count) &&
+              gs_vectors_init(&memory->vectors, vectors, config->device == NULL ? count : 0,
+                              config->job->elements, arena) &&
               gs_versions_init(&memory->versions, vectors, config->job->elements, arena);
+    if (ok && config->device != NULL && count > 0) {
+        memory->vectors.count = count;
+        memory->vectors.data = gs_numbers_take(&memory->numbers, vectors * count, arena);
+        ok = memory->vectors.data != NULL;
+    }
     if (ok && state_floats > 0) {
-        memory->optimizer_state = GS_TAKE(arena, float, vectors *state_floats);
+        memory->optimizer_state = gs_numbers_take(&memory->numbers, vectors * state_floats, arena);
         ok = memory->optimizer_state != NULL;
     }
     if (!ok) {
@@ -116,26 +124,8 @@ gs_payload gs_entity_memory_view(const gs_entity_memory *memory, gs_slice slice)
     gs_payload view = {
         .version = gs_versions_oldest(&memory->versions, slice.vector, slice.offset, slice.length)};
     view.data = floats_of(memory, slice, &view.count);
+    gs_numbers_settle(&memory->numbers);
     return view;
-}
-
-/* A payload is rounded here and not where it leaves: it may be lent in place, as a slice of floats
- * that stay what they are. The numbers are the same. */
-static void put_rounded(gs_number number, float *to, const gs_payload *payload, bool add)
-{
-    enum { AT_ONCE = 256 };
-    float part[AT_ONCE];
-    for (size_t done = 0; done < payload->count; done += AT_ONCE) {
-        size_t left = payload->count - done;
-        size_t count = left < AT_ONCE ? left : AT_ONCE;
-        gs_kernel_copy(part, payload->data + done, NULL, count, 0.0F);
-        gs_half_round(number, part, count);
-        if (add) {
-            gs_kernel_add(part, to + done, NULL, count, 0.0F);
-            gs_half_round(number, part, count);
-        }
-        gs_kernel_copy(to + done, part, NULL, count, 0.0F);
-    }
 }
 
 bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into, const gs_payload *payload,
@@ -149,13 +139,7 @@ bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into, const gs_payl
     if (count != payload->count) {
         return false;
     }
-    if (memory->config.number != GS_FP32 && memory->config.number != GS_FP64) {
-        put_rounded(memory->config.number, to, payload, add);
-    } else if (add) {
-        gs_kernel_add(to, payload->data, NULL, count, 0.0F);
-    } else {
-        gs_kernel_copy(to, payload->data, NULL, count, 0.0F);
-    }
+    gs_numbers_put(&memory->numbers, to, payload->data, count, add);
     if (add) {
         gs_versions_add(&memory->versions, into.vector, into.offset, into.length, payload->version);
     } else {
@@ -181,16 +165,6 @@ static void vec_versions(gs_versions *versions, gs_vop vop, gs_slice dst, gs_sli
         gs_versions_put(versions, dst.vector, dst.offset, dst.length, version);
     }
 }
-
-/* Kernels take two operands where a vector operation has one beside dst; of the listed ones only
- * sub reads both, and it is dst - a. */
-typedef void kernel(float *dst, const float *a, const float *b, size_t count, float k);
-
-static kernel *const kernels[GS_VOP_COUNT] = {
-#define GS_VOP(name, moves) [GS_VOP_##name] = gs_kernel_##name,
-#include "strategies/vops.def"
-#undef GS_VOP
-};
 
 bool gs_entity_memory_plan_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst, gs_slice a,
                                double k, gs_entity_work *out)
@@ -307,15 +281,8 @@ void gs_entity_memory_plan_apply(gs_entity_memory *memory, gs_slice param, uint3
 static void do_vec(const gs_entity_memory *memory, const gs_entity_work *work, size_t from,
                    size_t count)
 {
-    float *to = work->to + from;
-    if (work->vop == GS_VOP_sub) {
-        gs_kernel_sub(to, to, work->from + from, count, 0.0F);
-    } else {
-        kernels[work->vop](to, work->from + from, NULL, count, work->k);
-    }
-    if (work->is_rounded) {
-        gs_half_round(memory->config.number, to, count);
-    }
+    gs_numbers_vec vec = {.vop = work->vop, .k = work->k, .is_rounded = work->is_rounded};
+    gs_numbers_do(&memory->numbers, &vec, work->to + from, work->from + from, count);
 }
 
 /* Block by block where the rule allows it: the gradient is read twice, and thrice where a vec on
@@ -323,22 +290,19 @@ static void do_vec(const gs_entity_memory *memory, const gs_entity_work *work, s
 static void do_apply(gs_entity_memory *memory, const gs_entity_work *work,
                      const gs_entity_work *before)
 {
-    enum { BLOCK = 8192 };
     const gs_task *task = memory->config.task;
     gs_optimizer_update part = work->update;
     size_t end = part.offset + part.count;
     double largest = 0.0;
     bool is_made = true;
-    bool is_whole = gs_optimizer_needs_whole(gs_task_optimizer(task));
     for (; part.offset < end; part.offset += part.count) {
-        size_t left = end - part.offset;
-        part.count = left < BLOCK || is_whole ? left : BLOCK;
+        double here;
+        part.count = gs_numbers_block(&memory->numbers, task, end - part.offset);
         if (before != NULL) {
             do_vec(memory, before, part.offset - work->update.offset, part.count);
         }
-        double here = gs_largest_magnitude(part.gradient + part.offset, part.count);
+        is_made = gs_numbers_apply(&memory->numbers, task, &part, &here);
         largest = here > largest ? here : largest;
-        is_made = gs_task_apply(task, &part);
     }
     if (is_made) {
         memory->applied_max = largest;
@@ -386,6 +350,7 @@ void gs_entity_memory_apply(gs_entity_memory *memory, gs_slice param, uint32_t g
 gs_status gs_entity_memory_check_applied(const gs_entity_memory *memory, gs_error *err)
 {
     gs_peer self = memory->config.self;
+    GS_TRY(gs_numbers_check(&memory->numbers, err)); /* what a device could not do looks infinite */
     return isfinite(memory->applied_max)
                ? GS_OK
                : gs_fail(err, GS_EDIVERGED, "%s %d: what it applied to its weights is not finite",
@@ -434,6 +399,7 @@ void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan)
     memory->passes += plan->micro_steps;
     memory->first_sample = memory->samples;
     memory->samples += plan->micro_steps * samples_of(plan, memory->config.batch_per_rank);
+    gs_numbers_settle(&memory->numbers); /* the gradient is computed on this processor */
     memory->rounded_before = memory->rounded_elements;
     memory->underflown_before = memory->underflown_elements;
     gs_versions_copy(&memory->versions, GS_GRAD, plan->at);
@@ -535,6 +501,7 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace 
 const float *gs_entity_memory_vector(const gs_entity_memory *memory, uint32_t vector,
                                      size_t *out_count)
 {
+    gs_numbers_settle(&memory->numbers);
     return gs_vectors_slice(&memory->vectors, vector, 0, memory->vectors.elements, out_count);
 }
 

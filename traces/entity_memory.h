@@ -24,6 +24,7 @@
 #include "strategies/host.h"
 #include "strategies/strategy.h"
 #include "strategies/world.h"
+#include "traces/numbers.h"
 #include "traces/staleness.h"
 #include "traces/versions.h"
 
@@ -69,10 +70,12 @@ typedef struct gs_entity_memory_config {
     const gs_layout *layout;
     const gs_coding *coding; /* whose vectors stand behind those of the layout; NULL: none */
     gs_peer self;
-    const gs_task *task;     /* NULL: timing only */
-    int64_t batch_per_rank;  /* samples of one forward and backward pass */
-    gs_number number;        /* what gradients and payloads are made of */
-    gs_staleness *staleness; /* of what is applied here; NULL: nobody counts */
+    const gs_task *task;          /* NULL: timing only */
+    int64_t batch_per_rank;       /* samples of one forward and backward pass */
+    gs_number number;             /* what gradients and payloads are made of */
+    gs_staleness *staleness;      /* of what is applied here; NULL: nobody counts */
+    const gs_accelerator *device; /* that holds the floats and works on them; NULL: nobody else */
+    void *device_context;         /* opened, for this entity alone; closed after its last use */
 } gs_entity_memory_config;
 
 /* Where the update under way of a vector has got to: slices of one update do not overlap. */
@@ -83,6 +86,7 @@ typedef struct gs_update_span {
 
 typedef struct gs_entity_memory {
     gs_entity_memory_config config;
+    gs_numbers numbers;
     gs_vectors vectors;
     gs_versions versions;
     float *optimizer_state; /* [vector][gs_task_state_floats]; NULL: none */

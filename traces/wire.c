@@ -66,6 +66,7 @@ static gs_payload view_of(const gs_wire_buffer *of, size_t from, size_t to, int6
 
 float *gs_wire_floats(const gs_wire *wire, gs_slice slice, uint32_t vector, size_t *out_count)
 {
+    gs_numbers_settle(&wire->memory->numbers);
     return gs_vectors_slice(&wire->memory->vectors, vector, slice.offset, slice.length, out_count);
 }
 
