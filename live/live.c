@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "live/crew.h"
 #include "live/live_final.h"
 #include "models/task.h"
@@ -450,6 +451,11 @@ static gs_status meet(gs_live_shared *shared, gs_error *err)
     GS_TRY(gs_crew_meet(config->crew, &shared->start_ns, err));
     for (uint32_t i = 0; i < shared->process_count; i++) {
         shared->beats[i].at_ns = shared->start_ns;
+    }
+    if (gs_crew_self(config->crew) == 0) {
+        /* For who changes the network while a run goes on: tests/testbed does. */
+        gs_log(GS_LOG_INFO, "live: the run begins in %.3f ms",
+               (double)(shared->start_ns - gs_live_clock()) / (double)GS_NS_PER_MS);
     }
     while (gs_live_clock() < shared->start_ns) {
         gs_crew_wait(config->crew, shared->start_ns);

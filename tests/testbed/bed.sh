@@ -4,12 +4,14 @@
 #
 #   bed.sh [--bed NAME] up [--owner PID] HOSTS RATE   make it; with an owner it goes when that ends
 #   bed.sh [--bed NAME] rate HOST RATE                change a card: a number from 0, or "all"
-#   bed.sh [--bed NAME] schedule [--start UNIX_SECONDS] FILE
-#   bed.sh [--bed NAME] run [--mpi openmpi|mpich] [--] COMMAND...      one rank on each host
+#   bed.sh [--bed NAME] schedule [--start UNIX_SECONDS | --each] FILE
+#   bed.sh [--bed NAME] run [--mpi openmpi|mpich] [--hosts N] [--] COMMAND...
+#       one rank on each host, or on the first N
 #   bed.sh [--bed NAME] down                          remove all of it, whatever state it is in
 #
 # RATE is what tc reads: 200mbit. A schedule has lines "at SECONDS HOST RATE", times rising, and
-# may end with "repeat SECONDS": it then starts again so long after its start.
+# may end with "repeat SECONDS": it then starts again so long after its start. With --each it starts
+# anew at every line of standard input, which is that time in UNIX seconds, and ends with the input.
 # Exit codes: 77, with the reason, where the machine lacks the right or a tool; of run, the ranks'.
 #
 # The bridge and mpirun live in a namespace of the bed too, so that nothing but the bed sees its
@@ -264,25 +266,8 @@ change() { # HOST RATE
     done
 }
 
-schedule() {
-    start=$(date +%s%N)
-    if [ "${1:-}" = --start ]; then
-        start=$(awk -v start="${2:-}" 'BEGIN { printf "%.0f", start * 1e6 }')000
-        shift 2
-    fi
-    [ $# -eq 1 ] || die "schedule needs a FILE"
-    lines=$(read_schedule "$1") || exit 1
-    [ -n "$lines" ] || die "$1: no line \"at SECONDS HOST RATE\""
-    printf '%s\n' "$lines" >"$state/schedule.$$"
-    while read -r _ host rate; do
-        [ "$host" = repeat ] && continue
-        check_host "$host"
-        check_rate "$rate"
-    done <"$state/schedule.$$"
-    trap close_changers EXIT
-    trap 'exit 143' INT TERM HUP
-    : >"$state/helper.$$"
-    open_changers
+play() { # UNIX_NANOSECONDS: the schedule in $state/schedule.$$
+    start=$1
     again=yes
     while [ -n "$again" ]; do
         again=
@@ -296,6 +281,59 @@ schedule() {
             fi
         done <"$state/schedule.$$"
     done
+}
+
+nanoseconds() { # SECONDS, to the microsecond
+    awk -v seconds="$1" 'BEGIN { printf "%.0f", seconds * 1e6 }'
+    echo 000
+}
+
+# A player for each line of standard input; the one before it ends where it is.
+play_each() {
+    player=
+    while read -r seconds; do
+        [ -z "$player" ] || kill "$player" 2>/dev/null || true
+        (
+            trap - EXIT
+            trap 'exit 143' TERM # after the command under way: no change stays half done
+            play "$(nanoseconds "$seconds")"
+        ) &
+        player=$!
+    done
+    [ -z "$player" ] || kill "$player" 2>/dev/null || true
+}
+
+schedule() {
+    start=$(date +%s%N)
+    each=
+    case ${1:-} in
+    --start)
+        start=$(nanoseconds "${2:-}")
+        shift 2
+        ;;
+    --each)
+        each=yes
+        shift
+        ;;
+    esac
+    [ $# -eq 1 ] || die "schedule needs a FILE"
+    lines=$(read_schedule "$1") || exit 1
+    [ -n "$lines" ] || die "$1: no line \"at SECONDS HOST RATE\""
+    printf '%s\n' "$lines" >"$state/schedule.$$"
+    while read -r _ host rate; do
+        [ "$host" = repeat ] && continue
+        check_host "$host"
+        check_rate "$rate"
+    done <"$state/schedule.$$"
+    trap close_changers EXIT
+    trap 'exit 143' INT TERM HUP
+    : >"$state/helper.$$"
+    open_changers
+    if [ -n "$each" ]; then
+        play_each
+    else
+        play "$start"
+    fi
     # What was written last has been read once tc has gone through its pipe; it says nothing.
     sleep 0.1
 }
@@ -345,21 +383,28 @@ run_mpich() { # HOSTS COMMAND...
     exec ip netns exec "$switch" env UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 MPIR_CVAR_NOLOCAL=1 \
         UCX_RNDV_THRESH=inf UCX_TCP_TX_SEG_SIZE=64k UCX_TCP_RX_SEG_SIZE=128k \
         "$launcher" -launcher rsh -launcher-exec "$here/agent.sh" -iface bridge \
-        -localhost "$subnet.254" -hosts "$list" -ppn 1 -n "$(cat "$state/hosts")" \
+        -localhost "$subnet.254" -hosts "$list" -ppn 1 -n "$count" \
         -genv LD_PRELOAD "$state/leave_ucx.so" "$@"
 }
 
 run() {
     mpi=openmpi
-    if [ "${1:-}" = --mpi ]; then
-        mpi=${2:-}
-        shift 2 || die "--mpi needs a name"
-    fi
+    count=$(hosts_of_bed | wc -l)
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --mpi) mpi=${2:-} ;;
+        --hosts) count=${2:-} ;;
+        *) break ;;
+        esac
+        shift 2 || die "$1 needs a value"
+    done
     if [ "${1:-}" = -- ]; then shift; fi
     [ $# -gt 0 ] || die "run needs a COMMAND"
+    hosts_of_bed | grep -qx -- "$((count - 1))" ||
+        die "$count hosts: this bed has 1 to $(hosts_of_bed | wc -l)"
     case $mpi in
-    openmpi) list=$(hosts_of_bed | sed "s/.*/$prefix-&:1/" | tr '\n' ',') ;;
-    mpich) list=$(hosts_of_bed | sed "s/.*/$prefix-&/" | tr '\n' ',') ;;
+    openmpi) list=$(hosts_of_bed | head -n "$count" | sed "s/.*/$prefix-&:1/" | tr '\n' ',') ;;
+    mpich) list=$(hosts_of_bed | head -n "$count" | sed "s/.*/$prefix-&/" | tr '\n' ',') ;;
     *) die "MPI \"$mpi\": openmpi or mpich" ;;
     esac
     if [ -f "$state/running" ] && is_ours "$(cat "$state/running")"; then

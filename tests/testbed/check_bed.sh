@@ -126,6 +126,22 @@ check_schedule() {
     kill $schedule
     wait $schedule || true
     check 'it takes its helpers along' soon no_changers
+
+    start=$(date +%s)
+    printf 'at 0 all 200mbit\nat 0.5 all 50mbit\n' >"$work/rates"
+    (
+        echo "$start"
+        sleep_to "$start" 1.25
+        rate_is 0 50Mbit && : >"$work/first_played"
+        echo "$((start + 2))"
+        sleep_to "$start" 2.25
+        rate_is 0 200Mbit && : >"$work/second_began"
+        sleep_to "$start" 2.75
+        rate_is 0 50Mbit && : >"$work/second_played"
+    ) | bed "$a" schedule --each "$work/rates"
+    check 'each line plays it' test -e "$work/first_played"
+    check 'the next one anew' test -e "$work/second_began" -a -e "$work/second_played"
+    check 'until the lines end' soon no_changers
     for wrong in 'at 1 2 50mbit' 'at 1 0 50' 'at 1 0 50mbit x' 'at x 0 50mbit' 'repeat 0' '# none'; do
         echo "$wrong" >"$work/rates"
         check "\"$wrong\" is refused" fails bed "$a" schedule "$work/rates"
