@@ -28,6 +28,10 @@ typedef struct fake_settings {
 /* May be changed while no other thread makes calls. */
 fake_settings *fake_settings_get(void);
 
+/* Calls so far that waited for the device while an operation of NCCL was on it: two processes that
+ * do so at the wrong moment wait for each other for ever. */
+int fake_hazards(void);
+
 /* ---------------------------------------------------------------- for kernels and communicators */
 
 typedef void fake_work(void *argument);

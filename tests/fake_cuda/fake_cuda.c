@@ -44,6 +44,7 @@ static int blocks_taken[DEVICES_MAX];
 static fake_settings settings = {.devices = 4, .blocks = 16, .fail_after = -1};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_uint_least64_t draws;
+static atomic_int hazards;
 static _Thread_local int current_device;
 
 /* ---------------------------------------------------------------- settings and chance */
@@ -248,8 +249,16 @@ static bool is_device_busy(int device)
     return busy;
 }
 
+int fake_hazards(void)
+{
+    return atomic_load(&hazards);
+}
+
 static void wait_for_device(int device)
 {
+    (void)pthread_mutex_lock(&world);
+    atomic_fetch_add(&hazards, blocks_taken[device] > 0 ? 1 : 0);
+    (void)pthread_mutex_unlock(&world);
     for (;;) {
         (void)pthread_mutex_lock(&world);
         bool busy = is_device_busy(device);
