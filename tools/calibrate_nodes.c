@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Memory of equal nodes under other people's load differs by so much. */
-#define VECTOR_ALIKE 0.25
+/* Memory of equal nodes under other people's load, or in and out of a cache, differs by less than
+ * this factor. */
+#define VECTOR_ALIKE 2.0
 
 typedef struct node {
     uint32_t group;
@@ -82,9 +83,10 @@ static node *find_nodes(const gs_measured_cluster *measured, const gs_scenario *
 
 static bool are_alike(const node *a, const node *b)
 {
-    bool same_memory = gs_rates_are_alike(a->vector_bps, b->vector_bps) ||
-                       fabs(a->vector_bps.value / b->vector_bps.value - 1.0) < VECTOR_ALIKE;
-    return a->group == b->group && fabs(a->nic_scale - b->nic_scale) <= 0.0 && same_memory;
+    double ratio = a->vector_bps.value / b->vector_bps.value;
+    return a->group == b->group && fabs(a->nic_scale - b->nic_scale) <= 0.0 &&
+           ((ratio < VECTOR_ALIKE && ratio > 1.0 / VECTOR_ALIKE) ||
+            gs_rates_are_alike(a->vector_bps, b->vector_bps));
 }
 
 static void set_text(gs_json *object, const char *key, const char *text)
@@ -101,6 +103,28 @@ static void set_number(gs_json *object, const char *key, gs_json *number)
     }
 }
 
+/* Of nodes [at, at + count) the one in the middle by what `of` says. */
+static gs_estimate middle_node(const node *at, uint32_t count, gs_estimate (*of)(const node *))
+{
+    gs_estimate *all = gs_need(calloc(count, sizeof *all));
+    for (uint32_t i = 0; i < count; i++) {
+        all[i] = of(&at[i]);
+    }
+    gs_estimate middle = middle_of(all, 0, count);
+    free(all);
+    return middle;
+}
+
+static gs_estimate vector_of(const node *at)
+{
+    return at->vector_bps;
+}
+
+static gs_estimate slowdown_at(const node *at)
+{
+    return at->slowdown;
+}
+
 /* One kind: nodes [at, at + count), the part-th of their group. */
 static void put_kind(const gs_measured_cluster *measured, const gs_scenario *scenario,
                      const node *at, uint32_t count, uint32_t index, uint32_t part, gs_json *object,
@@ -114,7 +138,7 @@ static void put_kind(const gs_measured_cluster *measured, const gs_scenario *sce
     }
     set_number(object, "count", gs_json_new_int(count));
     snprintf(key, sizeof key, "cluster.nodes[%u].vector_bandwidth", index);
-    gs_calibrated_rate(into, key, at->vector_bps, GS_WORK_REPEATS);
+    gs_calibrated_rate(into, key, middle_node(at, count, vector_of), GS_WORK_REPEATS);
     set_text(object, "vector_bandwidth", gs_calibrated_last(into));
     if (at->nic_scale > 0.0) {
         set_number(object, "nic_scale", gs_json_new_real(at->nic_scale));
@@ -124,10 +148,12 @@ static void put_kind(const gs_measured_cluster *measured, const gs_scenario *sce
             gs_calibrated_real(into, key, scale, measured->nic.pairs);
         }
     }
-    if (at->slowdown.value > 0.0) {
+    gs_estimate slowdown = middle_node(at, count, slowdown_at);
+    if (slowdown.value > 0.0) {
         snprintf(key, sizeof key, "cluster.nodes[%u].overlap_slowdown", index);
-        gs_calibrated_real(into, key, at->slowdown, measured->ranks[at->first].model.passes);
-        set_number(object, "overlap_slowdown", gs_json_new_real(at->slowdown.value));
+        gs_calibrated_real(into, key, slowdown, measured->ranks[at->first].model.passes);
+        set_number(object, "overlap_slowdown",
+                   gs_json_new_real(strtod(gs_calibrated_last(into), NULL)));
     }
     if (measured->ranks[0].model.unit_count > 0) {
         set_number(object, "compute_scale", gs_json_new_real(1.0)); /* it is in the profile */

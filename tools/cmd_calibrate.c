@@ -186,6 +186,13 @@ static int tell(const gs_cli *cli, const gs_scenario *scenario, const gs_live_cr
     return code;
 }
 
+/* Who is gone has been named, and is asked for nothing any more. */
+static int agree(gs_live_crew *crew, int code)
+{
+    bool is_broken = crew->crew != NULL && gs_crew_broken(crew->crew) != NULL;
+    return is_broken ? code : gs_live_crew_agree(crew, code);
+}
+
 static int run(const gs_cli *cli, const gs_loaded *loaded, gs_live_crew *crew)
 {
     gs_arena arena;
@@ -198,12 +205,12 @@ static int run(const gs_cli *cli, const gs_loaded *loaded, gs_live_crew *crew)
         gs_complain("%s: %s", loaded->scenario.name, err.text);
         code = GS_EXIT_FAILED;
     }
-    code = gs_live_crew_agree(crew, code);
+    code = agree(crew, code);
     if (code == GS_EXIT_OK && gs_live_crew_speaks(crew)) {
         code = tell(cli, &loaded->scenario, crew, &measured);
     }
     gs_arena_fini(&arena);
-    return gs_live_crew_agree(crew, code);
+    return agree(crew, code);
 }
 
 int gs_cmd_calibrate(const gs_cli *cli)
