@@ -16,6 +16,25 @@
 
 /* ---------------------------------------------------------------- frames */
 
+/* A note and the head, both copied by the control carrier. */
+static bool announce(gs_nccl_net *net, uint32_t to, const gs_frame *frame, size_t total_bytes)
+{
+    gs_nccl_note note = {.kind = GS_NCCL_NOTE_FRAME,
+                         .number = net->edges[to].sent,
+                         .body_bytes = frame->body_bytes,
+                         .total_bytes = total_bytes};
+    gs_frame head = {.head = frame->head, .head_bytes = frame->head_bytes};
+    if (!gs_nccl_say(net, to, &note)) {
+        return false;
+    }
+    if (!net->config.control->send(net->config.control_net, to, &head, 0)) {
+        gs_nccl_lose(net, to, "NCCL: no memory for the head of a frame");
+        return false;
+    }
+    net->edges[to].sent++;
+    return true;
+}
+
 static bool nccl_send(void *carrier, uint32_t to, const gs_frame *frame, uint64_t cookie)
 {
     gs_nccl_net *net = carrier;
@@ -27,25 +46,17 @@ static bool nccl_send(void *carrier, uint32_t to, const gs_frame *frame, uint64_
     item->kind = GS_CARRIED_LEFT;
     item->peer = to;
     item->cookie = cookie;
-    if (edge->is_lost) {
-        item->is_announced = true;
-        gs_nccl_queue_put(&net->ready, item);
-        return true;
-    }
-    item->head_bytes = frame->head_bytes;
-    memcpy(item->head, frame->head, frame->head_bytes);
     item->from = frame->body;
     item->body_bytes = frame->body_bytes;
     item->total_bytes = frame->body_bytes + frame->padding_bytes;
-    gs_nccl_note note = {.kind = GS_NCCL_NOTE_FRAME,
-                         .number = edge->sent,
-                         .body_bytes = item->body_bytes,
-                         .total_bytes = item->total_bytes};
-    if (!gs_nccl_say(net, to, &note, item)) {
+    if (edge->is_lost) {
+        gs_nccl_queue_put(&net->ready, item);
+        return true;
+    }
+    if (!announce(net, to, frame, item->total_bytes)) {
         gs_nccl_items_give(&net->items, item);
         return false;
     }
-    edge->sent++;
     gs_nccl_queue_put(&edge->out.waiting, item);
     return true;
 }
@@ -73,10 +84,7 @@ static void nccl_poll(void *carrier, gs_carried *out)
     if (item->kind == GS_CARRIED_LOST) {
         (void)snprintf(out->text, sizeof out->text, "%.150s", (const char *)item->head);
     }
-    /* Of one that is lost, the control carrier may still have the head. */
-    if (item->kind != GS_CARRIED_LEFT || item->is_announced) {
-        gs_nccl_items_give(&net->items, item);
-    }
+    gs_nccl_items_give(&net->items, item);
 }
 
 static void nccl_give_back(void *carrier, void *handle)
@@ -124,7 +132,7 @@ static bool agree_on_id(gs_nccl_net *net, const gs_nccl_group *group, uint8_t *o
         bool ok = gs_nccl_new_id(out_id, NULL) == GS_OK;
         memcpy(note.bytes, out_id, GS_NCCL_ID_BYTES);
         for (uint32_t i = 1; ok && i < group->member_count; i++) {
-            ok = gs_nccl_say(net, group->members[i], &note, NULL);
+            ok = gs_nccl_say(net, group->members[i], &note);
         }
         return ok;
     }
@@ -179,7 +187,6 @@ static bool nccl_all_reduce(void *carrier, uint32_t group, float *data, size_t c
     item->from = item->to;
     item->body_bytes = count * sizeof *data;
     item->total_bytes = item->body_bytes;
-    item->is_announced = true;
     gs_nccl_queue_put(&net->groups[group].lane.waiting, item);
     return true;
 }

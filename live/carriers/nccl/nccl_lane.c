@@ -130,11 +130,10 @@ bool gs_nccl_lane_step(gs_nccl_lane *lane, gs_nccl_queue *ready)
         land(lane);
     }
     gs_nccl_item *item;
-    while ((item = lane->waiting.first) != NULL && item->moved_bytes == item->total_bytes &&
-           item->is_announced) {
+    while ((item = lane->waiting.first) != NULL && item->moved_bytes == item->total_bytes) {
         gs_nccl_queue_put(ready, gs_nccl_queue_take(&lane->waiting));
     }
-    if (item != NULL && item->moved_bytes < item->total_bytes) {
+    if (item != NULL) {
         start(lane, item);
     }
     return true;

@@ -25,8 +25,7 @@ typedef struct gs_nccl_item {
     size_t body_bytes;
     size_t total_bytes; /* with the padding */
     size_t moved_bytes;
-    bool is_announced; /* of a frame that is sent: the control carrier has given its head back */
-    uint8_t *buffer;   /* [buffer_bytes], the item's own */
+    uint8_t *buffer; /* [buffer_bytes], the item's own */
     size_t buffer_bytes;
 } gs_nccl_item;
 

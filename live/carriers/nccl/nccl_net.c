@@ -39,15 +39,10 @@ gs_time_ns gs_nccl_now(void)
     return (gs_time_ns)time.tv_sec * GS_NS_PER_S + time.tv_nsec;
 }
 
-bool gs_nccl_say(gs_nccl_net *net, uint32_t to, const gs_nccl_note *note, gs_nccl_item *item)
+bool gs_nccl_say(gs_nccl_net *net, uint32_t to, const gs_nccl_note *note)
 {
     gs_frame frame = {.head = note, .head_bytes = sizeof *note};
-    if (item != NULL) {
-        frame.body = item->head;
-        frame.body_bytes = item->head_bytes;
-    }
-    return net->config.control->send(net->config.control_net, to, &frame,
-                                     (uint64_t)(uintptr_t)item);
+    return net->config.control->send(net->config.control_net, to, &frame, 0);
 }
 
 bool gs_nccl_say_to_all(gs_nccl_net *net, const gs_nccl_note *note)
@@ -55,7 +50,7 @@ bool gs_nccl_say_to_all(gs_nccl_net *net, const gs_nccl_note *note)
     bool ok = true;
     for (uint32_t peer = 0; peer < net->config.processes; peer++) {
         if (peer != net->config.process && !net->edges[peer].is_lost) {
-            ok &= gs_nccl_say(net, peer, note, NULL);
+            ok &= gs_nccl_say(net, peer, note);
         }
     }
     return ok;
@@ -123,12 +118,10 @@ void gs_nccl_lose(gs_nccl_net *net, uint32_t peer, const char *why)
 /* ---------------------------------------------------------------- what the control carrier brings
  */
 
-static void frame_announced(gs_nccl_net *net, uint32_t peer, const gs_nccl_note *note,
-                            const gs_frame *frame)
+static void frame_announced(gs_nccl_net *net, uint32_t peer, const gs_nccl_note *note)
 {
     gs_nccl_edge *edge = &net->edges[peer];
-    if (note->number != edge->received || frame->body_bytes > GS_FRAME_HEAD_BYTES ||
-        note->body_bytes > note->total_bytes) {
+    if (note->number != edge->received || note->body_bytes > note->total_bytes) {
         gs_nccl_lose(net, peer, "NCCL: a frame was announced out of turn");
         return;
     }
@@ -140,13 +133,19 @@ static void frame_announced(gs_nccl_net *net, uint32_t peer, const gs_nccl_note 
     }
     item->kind = GS_CARRIED_FRAME;
     item->peer = peer;
-    item->head_bytes = frame->body_bytes;
-    memcpy(item->head, frame->body, frame->body_bytes);
     item->to = item->buffer;
     item->body_bytes = note->body_bytes;
     item->total_bytes = note->total_bytes;
-    item->is_announced = true;
+    edge->headless = item;
+}
+
+static void take_head(gs_nccl_edge *edge, const gs_frame *frame)
+{
+    gs_nccl_item *item = edge->headless;
+    item->head_bytes = frame->head_bytes;
+    memcpy(item->head, frame->head, frame->head_bytes);
     gs_nccl_queue_put(&edge->in.waiting, item);
+    edge->headless = NULL;
 }
 
 static void group_announced(gs_nccl_net *net, uint32_t peer, const gs_nccl_note *note)
@@ -166,6 +165,10 @@ static void take_note(gs_nccl_net *net, uint32_t peer, const gs_frame *frame)
     gs_nccl_note note;
     gs_nccl_edge *edge = &net->edges[peer];
     if (edge->is_lost) {
+        return;
+    }
+    if (edge->headless != NULL) {
+        take_head(edge, frame);
         return;
     }
     if (frame->head_bytes != sizeof note) {
@@ -190,7 +193,7 @@ static void take_note(gs_nccl_net *net, uint32_t peer, const gs_frame *frame)
         group_announced(net, peer, &note);
         break;
     case GS_NCCL_NOTE_FRAME:
-        frame_announced(net, peer, &note, frame);
+        frame_announced(net, peer, &note);
         break;
     case GS_NCCL_NOTE_BYE:
         edge->has_bye = true;
@@ -217,16 +220,12 @@ static void take_notes(gs_nccl_net *net)
             take_note(net, event.peer, &event.frame);
             control->give_back(net->config.control_net, event.handle);
             break;
-        case GS_CARRIED_LEFT:
-            if (event.cookie != 0) {
-                ((gs_nccl_item *)(uintptr_t)event.cookie)->is_announced = true;
-            }
-            break;
         case GS_CARRIED_LOST:
             gs_nccl_lose(net, event.peer, event.text);
             break;
-        case GS_CARRIED_DONE:
-            break; /* nothing is summed there */
+        case GS_CARRIED_LEFT: /* nothing was lent */
+        case GS_CARRIED_DONE: /* nothing is summed there */
+            break;
         }
     }
 }

@@ -23,7 +23,7 @@ typedef enum gs_nccl_note_kind {
     GS_NCCL_NOTE_LANE,  /* bytes: id of the lane from its sender to its receiver */
     GS_NCCL_NOTE_GROUP, /* bytes: id of the next group that its first member makes with this one;
                            number */
-    GS_NCCL_NOTE_FRAME, /* number on the lane; the head is the note's body */
+    GS_NCCL_NOTE_FRAME, /* number on the lane; its head is the next thing to come */
     GS_NCCL_NOTE_BYE,   /* no more frames */
     GS_NCCL_NOTE_FAILED /* why open failed: status, and bytes as text */
 } gs_nccl_note_kind;
@@ -42,6 +42,7 @@ _Static_assert(GS_NCCL_TEXT_BYTES >= GS_NCCL_ID_BYTES, "a note holds an id");
 
 typedef struct gs_nccl_edge {
     gs_nccl_lane out, in;
+    gs_nccl_item *headless;  /* a frame whose head is still to come; NULL: none */
     gs_nccl_queue ids;       /* of groups that the peer is the first member of */
     uint64_t sent, received; /* frames so far */
     uint8_t lane_id[GS_NCCL_ID_BYTES];
@@ -76,10 +77,9 @@ uint32_t gs_nccl_lines(const gs_nccl_net *net, gs_nccl_line *out[GS_NCCL_LINES_M
 /* Thread blocks that the lanes of a process occupy. */
 int gs_nccl_lane_blocks(const gs_carrier_config *config);
 
-/* Sends a note, and with it the head of an item, which is announced once that has left; NULL: none.
+/* Sends a note. Nothing is lent to the control carrier, so either may end before the other.
  * false: no memory. */
-GS_MUST_USE bool gs_nccl_say(gs_nccl_net *net, uint32_t to, const gs_nccl_note *note,
-                             gs_nccl_item *item);
+GS_MUST_USE bool gs_nccl_say(gs_nccl_net *net, uint32_t to, const gs_nccl_note *note);
 bool gs_nccl_say_to_all(gs_nccl_net *net, const gs_nccl_note *note);
 /* Breaks off all that waits for a process, so that its kernels leave the device, and tells so. */
 void gs_nccl_lose(gs_nccl_net *net, uint32_t peer, const char *why);

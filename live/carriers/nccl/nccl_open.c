@@ -70,7 +70,7 @@ static gs_status open_direction(gs_nccl_net *net, uint32_t from, uint32_t to,
     if (sends) {
         GS_TRY(gs_nccl_new_id(members.id, err));
         memcpy(note.bytes, members.id, sizeof members.id);
-        if (!gs_nccl_say(net, peer, &note, NULL)) {
+        if (!gs_nccl_say(net, peer, &note)) {
             return gs_fail(err, GS_ENOMEM, "no memory for a note to process %u", peer);
         }
     }
