@@ -46,6 +46,7 @@ struct gs_crew {
     uint32_t unsent;     /* frames of services that have not left */
     early *first, *last; /* by arrival */
     bool is_broken;
+    uint32_t lost; /* who broke it; GS_NOT_HERE: no process */
     gs_error broken;
     char name[128];
 };
@@ -84,10 +85,16 @@ const gs_error *gs_crew_broken(const gs_crew *crew)
     return crew->is_broken ? &crew->broken : NULL;
 }
 
-void gs_crew_break(gs_crew *crew, const gs_error *err)
+uint32_t gs_crew_lost(const gs_crew *crew)
+{
+    return crew->is_broken ? crew->lost : GS_NOT_HERE;
+}
+
+void gs_crew_break(gs_crew *crew, uint32_t lost, const gs_error *err)
 {
     if (!crew->is_broken) {
         crew->is_broken = true;
+        crew->lost = lost;
         crew->broken = *err;
     }
 }
@@ -128,7 +135,7 @@ static void keep_early(gs_crew *crew, const gs_carried *carried, const prefix *b
     if (kept == NULL) {
         gs_error err;
         (void)gs_fail(&err, GS_ENOMEM, "no memory for a frame");
-        gs_crew_break(crew, &err);
+        gs_crew_break(crew, GS_NOT_HERE, &err);
         return;
     }
     *kept = (early){.carried = *carried, .prefix = *before};
@@ -165,9 +172,13 @@ static bool take_early(gs_crew *crew, frame_type type, uint32_t number, uint32_t
 static void lost(gs_crew *crew, const gs_carried *carried)
 {
     gs_error err;
-    (void)gs_fail(&err, GS_EDEADLOCK, "%s is gone: %s", gs_crew_name(crew, carried->peer),
-                  carried->text);
-    gs_crew_break(crew, &err);
+    (void)gs_fail(&err, GS_EDEADLOCK, "%s", carried->text);
+    if (carried->peer != crew->self && crew->members[carried->peer].pid != 0) {
+        size_t used = strlen(err.text);
+        (void)snprintf(err.text + used, sizeof err.text - used, "; its pid was %lld",
+                       (long long)crew->members[carried->peer].pid);
+    }
+    gs_crew_break(crew, carried->peer, &err);
 }
 
 /* What came, looked at once: prefix off. A frame that nobody waits for yet is kept. */
@@ -251,14 +262,26 @@ static gs_status turn(gs_crew *crew, gs_time_ns until_ns, gs_error *err)
     return GS_OK;
 }
 
-static gs_status too_late(gs_crew *crew, const char *who, gs_error *err)
+/* process: GS_NOT_HERE: one of the others. */
+static gs_status too_late(gs_crew *crew, uint32_t process, gs_error *err)
 {
     gs_error late;
     (void)gs_fail(&late, GS_EDEADLOCK,
                   "%s has not answered for %.3g s: it was killed or stopped, it runs something "
                   "else, or its host cannot be reached",
-                  who, (double)gs_crew_deadline_ns(crew) / 1e9);
-    gs_crew_break(crew, &late);
+                  process == GS_NOT_HERE ? "another process" : gs_crew_name(crew, process),
+                  (double)gs_crew_deadline_ns(crew) / 1e9);
+    gs_crew_break(crew, process, &late);
+    return broken(crew, err);
+}
+
+/* It called another of these functions: what follows would be taken for what it is not. */
+static gs_status fail_other(gs_crew *crew, uint32_t process, gs_error *err)
+{
+    gs_error other;
+    (void)gs_fail(&other, GS_EMISMATCH, "%s runs something else than process %u; start all alike",
+                  gs_crew_name(crew, process), crew->self);
+    gs_crew_break(crew, process, &other);
     return broken(crew, err);
 }
 
@@ -278,7 +301,7 @@ static gs_status flush(gs_crew *crew, gs_error *err)
     gs_time_ns until = gs_live_clock() + gs_crew_deadline_ns(crew);
     while (crew->unsent > 0) {
         if (gs_live_clock() > until) {
-            return too_late(crew, "another process", err);
+            return too_late(crew, GS_NOT_HERE, err);
         }
         GS_TRY(turn(crew, until, err));
     }
@@ -291,11 +314,24 @@ static gs_status hear(gs_crew *crew, uint32_t from, gs_carried *out, gs_error *e
     gs_time_ns until = gs_live_clock() + gs_crew_deadline_ns(crew);
     while (!take_early(crew, FRAME_OF_SERVICE, crew->service, from, out)) {
         if (gs_live_clock() > until) {
-            return too_late(crew, gs_crew_name(crew, from), err);
+            return too_late(crew, from, err);
         }
         GS_TRY(turn(crew, until, err));
     }
     return GS_OK;
+}
+
+/* So many bytes of process 0. */
+static gs_status hear_first(gs_crew *crew, void *bytes, size_t count, gs_error *err)
+{
+    gs_carried came;
+    GS_TRY(hear(crew, 0, &came, err));
+    bool fits = came.frame.body_bytes == count;
+    if (fits && count > 0) {
+        memcpy(bytes, came.frame.body, count);
+    }
+    gs_crew_give_back(crew, &came);
+    return fits ? GS_OK : fail_other(crew, 0, err);
 }
 
 gs_status gs_crew_share(gs_crew *crew, void *bytes, size_t count, gs_error *err)
@@ -310,14 +346,7 @@ gs_status gs_crew_share(gs_crew *crew, void *bytes, size_t count, gs_error *err)
         }
         return flush(crew, err);
     }
-    gs_carried came;
-    GS_TRY(hear(crew, 0, &came, err));
-    GS_ASSERT(came.frame.body_bytes == count);
-    if (count > 0) {
-        memcpy(bytes, came.frame.body, count);
-    }
-    gs_crew_give_back(crew, &came);
-    return GS_OK;
+    return hear_first(crew, bytes, count, err);
 }
 
 static gs_status keep(const gs_carried *came, gs_crew_bytes *out, gs_error *err)
@@ -380,7 +409,8 @@ gs_status gs_crew_same(gs_crew *crew, const char *what, const char *mine, gs_err
     gs_status status = all == NULL ? err->code : gs_crew_gather(crew, mine, strlen(mine), all, err);
     for (uint32_t i = 1; status == GS_OK && crew->self == 0 && i < crew->size; i++) {
         if (verdict.code == GS_OK && strcmp(all[i].data, mine) != 0) {
-            (void)gs_fail(&verdict, GS_EMISMATCH, "%s has another %s: %.160s, and process 0 %.160s",
+            (void)gs_fail(&verdict, GS_EMISMATCH,
+                          "%s has another %s: %.160s, and process 0 %.160s; start all alike",
                           gs_crew_name(crew, i), what, (const char *)all[i].data, mine);
         }
     }
@@ -420,15 +450,12 @@ static gs_status ask_times(gs_crew *crew, gs_time_ns *out_offset_ns, gs_error *e
 {
     gs_time_ns best = GS_TIME_NEVER;
     for (int i = 0; i < ROUND_TRIPS; i++) {
-        gs_carried came;
         gs_time_ns theirs;
         crew->service++;
         gs_time_ns asked = gs_live_clock();
         GS_TRY(tell(crew, 0, NULL, 0, err));
-        GS_TRY(hear(crew, 0, &came, err));
+        GS_TRY(hear_first(crew, &theirs, sizeof theirs, err));
         gs_time_ns heard = gs_live_clock();
-        memcpy(&theirs, came.frame.body, sizeof theirs);
-        gs_crew_give_back(crew, &came);
         GS_TRY(flush(crew, err));
         if (heard - asked < best) {
             best = heard - asked;
@@ -474,7 +501,11 @@ static gs_status learn_members(gs_crew *crew, gs_error *err)
     }
     gs_status status = gs_crew_gather(crew, &mine, sizeof mine, all, err);
     for (uint32_t i = 0; status == GS_OK && crew->self == 0 && i < crew->size; i++) {
-        memcpy(&crew->members[i], all[i].data, sizeof mine);
+        if (all[i].count == sizeof mine) {
+            memcpy(&crew->members[i], all[i].data, sizeof mine);
+        } else {
+            status = fail_other(crew, i, err);
+        }
     }
     free_all(crew, all);
     return status == GS_OK

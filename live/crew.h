@@ -33,12 +33,14 @@ gs_time_ns gs_crew_deadline_ns(const gs_crew *crew);
 const char *gs_crew_name(gs_crew *crew, uint32_t process);
 /* A process is gone: the error says which; NULL: none is. */
 const gs_error *gs_crew_broken(const gs_crew *crew);
-void gs_crew_break(gs_crew *crew, const gs_error *err);
+/* Which one; GS_NOT_HERE: none is, or nobody knows. */
+uint32_t gs_crew_lost(const gs_crew *crew);
+void gs_crew_break(gs_crew *crew, uint32_t lost, const gs_error *err);
 
 /* ---------------------------------------------------------------- between runs */
 
 /* Errors of all of these: GS_EDEADLOCK (somebody did not come within the deadline, or is gone),
- * GS_ENOMEM. */
+ * GS_EMISMATCH (somebody called another one), GS_ENOMEM. */
 
 /* All must have the same text; else GS_EMISMATCH on every process, naming the first that differs,
  * `what` it is, and both texts. */

@@ -136,7 +136,7 @@ static void fail_lost(gs_live_shared *shared, uint32_t process)
                   "reached",
                   gs_crew_name(shared->config.crew, process),
                   (double)shared->config.deadline_ns / 1e9);
-    gs_crew_break(shared->config.crew, &err);
+    gs_crew_break(shared->config.crew, process, &err);
     gs_live_fail(shared, &err);
 }
 

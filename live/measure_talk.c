@@ -44,7 +44,7 @@ static gs_status too_late(gs_talk *talk, uint32_t whom, gs_error *err)
                   "%s has sent nothing for %.3g s while links were measured: it was killed or "
                   "stopped, or its host cannot be reached",
                   gs_crew_name(talk->crew, whom), (double)gs_crew_deadline_ns(talk->crew) / 1e9);
-    gs_crew_break(talk->crew, err);
+    gs_crew_break(talk->crew, whom, err);
     return err->code;
 }
 

@@ -229,7 +229,7 @@ int gs_cmd_calibrate(const gs_cli *cli)
     } else {
         code = code == GS_EXIT_OK ? check(cli, &loaded, &crew) : code;
         code = gs_live_crew_agree(&crew, code);
-        code = code == GS_EXIT_OK ? gs_live_crew_same(&crew, &loaded.scenario) : code;
+        code = code == GS_EXIT_OK ? gs_live_crew_same(&crew, cli, &loaded.scenario) : code;
         code = code == GS_EXIT_OK ? run(cli, &loaded, &crew) : code;
     }
     gs_live_crew_close(&crew);

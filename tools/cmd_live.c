@@ -28,6 +28,13 @@ static int check_runnable(const gs_cli *cli, const gs_loaded *loaded, const gs_l
     }
     for (uint32_t i = 0; i < scenario->strategy_count; i++) {
         uint32_t wanted = scenario->ranks + scenario->servers[i];
+        if (wanted > processes && crew->launch.launcher == NULL && processes > 0) {
+            gs_complain("%s: %s: %u ranks and %u servers are %u processes, and no launcher has "
+                        "started this one; start it with one of %s, or without --transport",
+                        scenario->name, scenario->strategies[i].label, scenario->ranks,
+                        scenario->servers[i], wanted, gs_transport_find(crew->transport)->launcher);
+            return GS_EXIT_USAGE;
+        }
         if (processes > 0 && wanted > processes) {
             gs_complain("%s: %s: %u ranks and %u servers are %u processes, %s started %u",
                         scenario->name, scenario->strategies[i].label, scenario->ranks,
@@ -131,6 +138,17 @@ static void run_batch(gs_sim_batch *batch, const gs_live_crew *crew)
     gs_progress_end(&progress);
 }
 
+/* Of a process that does not speak: process 0 says it, unless it was told to end itself. */
+static int silent_code(void)
+{
+    int number = gs_interrupt_signal();
+    if (number == 0) {
+        return GS_EXIT_OK;
+    }
+    gs_complain("told to end by signal %d", number);
+    return GS_EXIT_INTERRUPTED + number;
+}
+
 static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_live_crew *crew)
 {
     gs_sim_batch batch;
@@ -150,6 +168,7 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_live_crew *crew)
         code = gs_sim_batch_end(&batch, loaded, &output);
     } else {
         gs_sim_batch_drop(&batch);
+        code = silent_code();
     }
     free(how);
     return code;
@@ -174,7 +193,7 @@ int gs_cmd_live(const gs_cli *cli)
         }
         code = gs_live_crew_agree(&crew, code);
         if (code == GS_EXIT_OK) {
-            code = gs_live_crew_same(&crew, &loaded.scenario);
+            code = gs_live_crew_same(&crew, cli, &loaded.scenario);
         }
         if (code == GS_EXIT_OK && cli->flags.dry_run) {
             code = gs_live_crew_speaks(&crew) ? tell_plan(cli, &loaded, &crew) : GS_EXIT_OK;

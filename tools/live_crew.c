@@ -131,13 +131,17 @@ void gs_live_crew_close(gs_live_crew *crew)
     close_control(crew, is_broken);
 }
 
-int gs_live_crew_same(const gs_live_crew *crew, const gs_scenario *scenario)
+int gs_live_crew_same(const gs_live_crew *crew, const gs_cli *cli, const gs_scenario *scenario)
 {
     gs_tool_facts facts = gs_version_facts();
     gs_error err;
     if (crew->crew == NULL) {
         return GS_EXIT_OK;
     }
+    /* What else decides which calls of the crew follow. */
+    char *way = gs_text("--repeat %" PRId64 "%s%s", cli->flags.repeat,
+                        cli->flags.dry_run ? " --dry-run" : "",
+                        cli->flags.recording[0] != '\0' ? " --recording" : "");
     char *resolved = gs_need(gs_json_write(scenario->resolved, false));
     char *build = gs_text("%s%s, %s", facts.commit, facts.dirty ? " changed" : "", facts.version);
     char *config = gs_text("%s, %016" PRIx64, scenario->name,
@@ -146,6 +150,10 @@ int gs_live_crew_same(const gs_live_crew *crew, const gs_scenario *scenario)
     if (status == GS_OK) {
         status = gs_crew_same(crew->crew, "scenario", config, &err);
     }
+    if (status == GS_OK) {
+        status = gs_crew_same(crew->crew, "command", way, &err);
+    }
+    free(way);
     free(resolved);
     free(build);
     free(config);
@@ -162,8 +170,10 @@ typedef struct ending {
 static void say_first(gs_live_crew *crew, const gs_crew_bytes *all, ending *out)
 {
     for (uint32_t i = 0; i < gs_crew_size(crew->crew); i++) {
-        ending other;
-        memcpy(&other, all[i].data, sizeof other);
+        ending other = {.code = GS_EXIT_FAILED, .text = "it runs something else"};
+        if (all[i].count == sizeof other) {
+            memcpy(&other, all[i].data, sizeof other);
+        }
         if (other.code != GS_EXIT_OK && out->code == GS_EXIT_OK) {
             *out = other;
             if (i > 0 && other.text[0] != '\0') {
@@ -195,6 +205,9 @@ int gs_live_crew_agree(gs_live_crew *crew, int code)
     }
     free(all);
     if (status != GS_OK) {
+        if (gs_crew_lost(crew->crew) == 0 && crew->launch.rank == 1) {
+            gs_message_speak(); /* process 0 cannot, and one is enough */
+        }
         gs_complain("%s", err.text);
         return code == GS_EXIT_OK ? GS_EXIT_FAILED : code;
     }

@@ -31,7 +31,8 @@ bool gs_live_crew_speaks(const gs_live_crew *crew);
 /* All agree how they got here: code is that of this process, and becomes that of the first one that
  * did not end with 0, whose words process 0 then says. Returns it. */
 int gs_live_crew_agree(gs_live_crew *crew, int code);
-/* All run the same program on the same scenario, or none does: an exit code, of all the same. */
-int gs_live_crew_same(const gs_live_crew *crew, const gs_scenario *scenario);
+/* All run the same program on the same scenario in the same way, or none does: an exit code, of all
+ * the same. */
+int gs_live_crew_same(const gs_live_crew *crew, const gs_cli *cli, const gs_scenario *scenario);
 
 #endif

@@ -127,4 +127,7 @@ void gs_live_one(const gs_live_plan *plan, uint32_t strategy, uint64_t seed, gs_
     gs_arena_fini(&parts.arena);
     out->wall_ns = gs_live_clock() - started;
     gs_outcome_end(out);
+    if (plan->crew->crew != NULL && gs_crew_broken(plan->crew->crew) != NULL) {
+        out->status = GS_RUN_INTERRUPTED; /* from outside: the strategy waits for who is gone */
+    }
 }

@@ -47,6 +47,11 @@ void gs_message_keep(void)
     keeps = true;
 }
 
+void gs_message_speak(void)
+{
+    keeps = false;
+}
+
 const char *gs_message_kept(void)
 {
     return kept;

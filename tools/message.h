@@ -29,6 +29,8 @@ int gs_complain_error(const gs_error *err);
 /* From now on what would be said is kept instead: of the processes of a live run one alone speaks.
  * Out of memory is said all the same. */
 void gs_message_keep(void);
+/* As before that. */
+void gs_message_speak(void);
 /* What was kept last; "": nothing. */
 const char *gs_message_kept(void);
 

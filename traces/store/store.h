@@ -50,7 +50,7 @@ GS_MUST_USE gs_status gs_store_default_path(const char *xdg_state_home, const ch
     X(DEADLOCK,    "deadlock",    "every rank waited and nothing was on its way")                  \
     X(MISMATCH,    "mismatch",    "ranks issued different operations")                             \
     X(TIMEOUT,     "timeout",     "ran longer than allowed")                                       \
-    X(INTERRUPTED, "interrupted", "stopped by the user; rows up to that moment")                   \
+    X(INTERRUPTED, "interrupted", "stopped by the user, or a process was lost; rows so far")       \
     X(ERROR,       "error",       "failed; see error_text")
 /* clang-format on */
 
