@@ -190,6 +190,17 @@ static void run_all(uint32_t ranks, const char *carrier, const char *only, gs_cr
     }
 }
 
+/* nccl announces its bodies on another carrier. */
+static gs_status open_crew(const char *name, gs_crew_config *config, gs_crew **out, gs_error *err)
+{
+    GS_TRY(gs_carrier_find(name, &config->carrier, err));
+    if (strcmp(name, "nccl") == 0) {
+        GS_TRY(gs_carrier_find("tcp", &config->carried.control, err));
+        GS_TRY(config->carried.control->open(&config->carried, &config->carried.control_net, err));
+    }
+    return gs_crew_open(config, out, err);
+}
+
 int main(int argc, char **argv)
 {
     gs_error err = {.text = ""};
@@ -208,8 +219,7 @@ int main(int argc, char **argv)
                     .local_process = launch.local_rank,
                     .address = launch.address[0] == '\0' ? NULL : launch.address,
                     .job = launch.job}};
-    if (gs_carrier_find(argv[1], &config.carrier, &err) != GS_OK ||
-        gs_crew_open(&config, &crew, &err) != GS_OK) {
+    if (open_crew(argv[1], &config, &crew, &err) != GS_OK) {
         (void)fprintf(stderr, "process %u: %s\n", launch.rank, err.text);
         return 3;
     }
@@ -220,5 +230,8 @@ int main(int argc, char **argv)
                counts.by_timing, counts.failed);
     }
     gs_crew_close(crew);
+    if (config.carried.control != NULL) {
+        config.carried.control->close(config.carried.control_net);
+    }
     return counts.differ + counts.failed > 0 ? 1 : 0;
 }
