@@ -22,7 +22,7 @@ esac
 . tools/packages.sh
 # shellcheck disable=SC2086 # a list of sets
 packages_install $sets
-cmake --preset dev
+cmake --preset dev -DGS_CUDA=ON # compiled and linked where the toolkit is
 cmake --build --preset dev --parallel 2
 log=build/dev/check.log
 status=0

@@ -73,7 +73,9 @@ all)
 program)
     nccl=$(loss_over nccl) || exit 1
     tcp=$(loss_over tcp) || exit 1
-    [ -n "$nccl" ] && [ "$nccl" = "$tcp" ] || fail "the loss is $nccl over nccl, $tcp over tcp"
+    if [ -z "$nccl" ] || [ "$nccl" != "$tcp" ]; then
+        fail "the loss is $nccl over nccl, $tcp over tcp"
+    fi
     ;;
 no_device)
     export FAKE_CUDA_DEVICES=0
