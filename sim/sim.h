@@ -19,7 +19,8 @@ typedef struct gs_sim_config {
     uint64_t seed;
     gs_record *record;      /* rows go here; NULL: none. Owner: caller */
     gs_timeline *timeline;  /* empty; filled with its window of steps; NULL: none. Owner: caller */
-    int64_t evaluate_every; /* steps between evaluations of the model; 0: gs_scenario_evaluation_steps */
+    int64_t evaluate_every; /* steps between evaluations of the model; 0:
+                               gs_scenario_evaluation_steps */
     int64_t look_every;     /* steps between looks at the gradients, of which at most 1000 are made;
                                0: none */
     uint32_t threads;       /* that compute gradients, this one included; 0: 1. Changes no result */

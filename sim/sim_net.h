@@ -89,8 +89,8 @@ typedef struct gs_sim_net {
     gs_payload_pool *pool;
     int64_t nic_bytes;
     int64_t least_bytes, most_bytes; /* of one that was sent and not empty; 0: none */
-    uint64_t sent, arrived; /* parts, messages and notes */
-    int64_t *entity_bytes;  /* [entities] sent */
+    uint64_t sent, arrived;          /* parts, messages and notes */
+    int64_t *entity_bytes;           /* [entities] sent */
     gs_tick *last_note; /* [entities][entities]: when the last one comes; NULL: ties keep order */
     gs_arena *arena;
     gs_timeline *timeline; /* is told of every message; NULL: nobody looks */

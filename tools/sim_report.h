@@ -39,9 +39,9 @@ typedef struct gs_sim_row {
     gs_chance over;   /* that a step takes longer than the limit */
     double target_ns; /* median over the good runs; NAN: most have not reached it */
     uint32_t reached;
-    uint32_t fell_back;  /* of them, those that end on the wrong side of the target */
-    int64_t below_bytes; /* least size sent below the measured ones of its curve; 0: none */
-    int64_t above_bytes; /* largest size sent above them; 0: none */
+    uint32_t fell_back;          /* of them, those that end on the wrong side of the target */
+    int64_t below_bytes;         /* least size sent below the measured ones of its curve; 0: none */
+    int64_t above_bytes;         /* largest size sent above them; 0: none */
     int64_t below_message_bytes; /* likewise of messages, and what links were calibrated with */
     int64_t above_message_bytes;
 } gs_sim_row;
