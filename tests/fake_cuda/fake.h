@@ -10,7 +10,7 @@
 #ifndef GS_TESTS_FAKE_CUDA_FAKE_H
 #define GS_TESTS_FAKE_CUDA_FAKE_H
 
-#include "cuda_runtime_api.h"
+#include "tests/fake_cuda/cuda_runtime_api.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "nccl.h"
+#include "tests/fake_cuda/nccl.h"
 #include "tests/fake_cuda/fake.h"
 
 #include <errno.h>

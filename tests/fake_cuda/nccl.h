@@ -3,7 +3,7 @@
 #ifndef GS_TESTS_FAKE_CUDA_NCCL_H
 #define GS_TESTS_FAKE_CUDA_NCCL_H
 
-#include "cuda_runtime_api.h"
+#include "tests/fake_cuda/cuda_runtime_api.h"
 
 #include <limits.h>
 
