@@ -93,15 +93,14 @@ static bool flatten(const char *text, gs_arena *arena, leaf_list *out)
 static const char *next_path(const leaf_list *one, size_t *i, const leaf_list *other, size_t *j,
                              const char **out_one, const char **out_other)
 {
-    const leaf *a = *i < one->count ? &one->leaves[*i] : NULL;
-    const leaf *b = *j < other->count ? &other->leaves[*j] : NULL;
-    int order = a == NULL ? 1 : b == NULL ? -1 : by_path(a, b);
-    const leaf *first = order <= 0 ? a : b;
-    *out_one = a != NULL && order <= 0 ? a->text : NULL;
-    *out_other = b != NULL && order >= 0 ? b->text : NULL;
+    const leaf *a = &one->leaves[*i];
+    const leaf *b = &other->leaves[*j];
+    int order = *i == one->count ? 1 : *j == other->count ? -1 : by_path(a, b);
+    *out_one = order <= 0 ? a->text : NULL;
+    *out_other = order >= 0 ? b->text : NULL;
     *i += order <= 0 ? 1 : 0;
     *j += order >= 0 ? 1 : 0;
-    return first->path;
+    return order <= 0 ? a->path : b->path;
 }
 
 static char *compare(const leaf_list *one, const leaf_list *other)
