@@ -69,14 +69,6 @@ GS_INLINE float of_bf16(const uint8_t *in)
     return gs_of_bits((uint32_t)gs_get_u16(in) << 16);
 }
 
-GS_INLINE void bf16_pack_body(const float *in, size_t count, uint8_t *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        gs_put_u16(out + 2 * i, bf16_of(in[i]));
-    }
-}
-GS_TWICE(bf16_pack, (const float *in, size_t count, uint8_t *out), (in, count, out))
-
 GS_INLINE void bf16_unpack_body(gs_unpack mode, const uint8_t *in, size_t count, float *out)
 {
     if (mode == GS_UNPACK_PUT) {
@@ -106,13 +98,18 @@ GS_TWICE(bf16_add, (uint8_t * sum, const uint8_t *other, size_t count), (sum, ot
 
 #if defined(__x86_64__)
 
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") != 0;
+}
+
 static bool has_f16c(void)
 {
     unsigned a, b, c, d;
-    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) != 0 &&
-           (c & bit_F16C) != 0;
+    return has_avx2() && __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
 
+#define TARGET_AVX2 __attribute__((target("avx2")))
 #define TARGET_F16C __attribute__((target("avx2,f16c")))
 enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
 
@@ -128,6 +125,36 @@ TARGET_F16C static inline void store_halves(uint8_t *out, __m256 floats)
 {
     __m128i halves = _mm256_cvtps_ph(floats, NEAREST);
     memcpy(out, &halves, sizeof halves);
+}
+
+/* bf16_of of eight floats, each in the lower half of its 32 bits. */
+TARGET_AVX2 static inline __m256i bf16_of_eight(const float *in)
+{
+    const __m256i one = _mm256_set1_epi32(1), below_half = _mm256_set1_epi32(0x7fff);
+    const __m256i size_mask = _mm256_set1_epi32(GS_SIZE_MASK), quiet = _mm256_set1_epi32(0x400000);
+    __m256i bits = _mm256_castps_si256(_mm256_loadu_ps(in));
+    __m256i is_nan =
+        _mm256_cmpgt_epi32(_mm256_and_si256(bits, size_mask), _mm256_set1_epi32(GS_INFINITE));
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
+    __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(below_half, odd));
+    rounded = _mm256_blendv_epi8(rounded, _mm256_or_si256(bits, quiet), is_nan);
+    return _mm256_srli_epi32(rounded, 16);
+}
+
+/* The whole sixteens; returns how many floats that were. Compilers pack the halves of a plain loop
+ * in twice the instructions, and a processor that looks ahead by itself is late here: asking for
+ * what comes in a kilobyte saves a quarter of the time. */
+TARGET_AVX2 static size_t bf16_pack_by_sixteen(const float *in, size_t count, uint8_t *out)
+{
+    enum { AHEAD = 256 };
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        _mm_prefetch((const char *)(in + (i + AHEAD < count ? i + AHEAD : i)), _MM_HINT_T0);
+        __m256i mixed = _mm256_packus_epi32(bf16_of_eight(in + i), bf16_of_eight(in + i + 8));
+        __m256i halves = _mm256_permute4x64_epi64(mixed, _MM_SHUFFLE(3, 1, 2, 0));
+        memcpy(out + 2 * i, &halves, sizeof halves);
+    }
+    return i;
 }
 
 /* The whole eights; each returns how many floats that were. */
@@ -168,9 +195,22 @@ TARGET_F16C static size_t fp16_add_by_eight(uint8_t *sum, const uint8_t *other, 
 
 #else
 
+static bool has_avx2(void)
+{
+    return false;
+}
+
 static bool has_f16c(void)
 {
     return false;
+}
+
+static size_t bf16_pack_by_sixteen(const float *in, size_t count, uint8_t *out)
+{
+    (void)in;
+    (void)count;
+    (void)out;
+    return 0;
 }
 
 static size_t fp16_pack_by_eight(const float *in, size_t count, uint8_t *out)
@@ -234,7 +274,10 @@ static void add_fp16(const gs_pack_rule *rule, uint8_t *sum, const uint8_t *othe
 
 static size_t encode_bf16(const gs_pack_rule *rule, const float *in, uint8_t *out)
 {
-    bf16_pack(in, rule->count, out);
+    for (size_t i = has_avx2() ? bf16_pack_by_sixteen(in, rule->count, out) : 0; i < rule->count;
+         i++) {
+        gs_put_u16(out + 2 * i, bf16_of(in[i]));
+    }
     return 2 * rule->count;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "models/codec_kernels.h"
+#include "models/halves.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -247,6 +248,33 @@ Test(codec_kernels, bits_do_not_depend_on_where_a_slice_lies)
         cr_assert_eq(memcmp(payload, again, bytes), 0, "%s", gs_packer_at(p)->name);
         free(payload);
         free(again);
+    }
+}
+
+/* All upper halves of a float, NaN among them, before and after and at the middle between two
+ * 16-bit numbers; the count leaves a rest that no vector takes. */
+Test(codec_kernels, halves_are_those_of_one_number_at_a_time)
+{
+    static const uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x0fff, 0x1000, 0x1001};
+    enum { LOWER = sizeof lower / sizeof *lower, COUNT = (1 << 16) * LOWER - 1 };
+    static float in[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint32_t bits = i / LOWER << 16 | lower[i % LOWER];
+        memcpy(&in[i], &bits, sizeof bits);
+    }
+    static const char *const names[] = {"fp16", "bf16"};
+    uint16_t (*const one_of[])(float) = {gs_fp16_of_float, gs_bf16_of_float};
+    gs_pack_rule rule = rule_of(COUNT);
+    for (int n = 0; n < 2; n++) {
+        size_t bytes;
+        uint8_t *payload = encoded(gs_packer_find(names[n]), &rule, in, &bytes);
+        cr_assert_eq(bytes, 2 * (size_t)COUNT);
+        for (size_t i = 0; i < COUNT; i++) {
+            uint16_t wanted = one_of[n](in[i]);
+            cr_assert(payload[2 * i] == (wanted & 0xff) && payload[2 * i + 1] == wanted >> 8,
+                      "%s of %a", names[n], (double)in[i]);
+        }
+        free(payload);
     }
 }
 
