@@ -116,11 +116,15 @@ static gs_status repeat(gs_talk *talk, uint32_t to, double *times_ns, gs_error *
     return GS_OK;
 }
 
-/* How often everything is measured, from what it took once. */
-static uint32_t repeats_for(gs_time_ns once_ns)
+/* How often everything is measured, from what it took once. Others may be done much earlier, and
+ * wait no longer than the deadline: on slow links there are fewer repeats. */
+static uint32_t repeats_for(gs_time_ns once_ns, gs_time_ns deadline_ns)
 {
     gs_time_ns count = DIRECTION_NS / (once_ns + 1);
-    return count < REPEATS_MIN ? REPEATS_MIN : count > REPEATS_MAX ? REPEATS_MAX : (uint32_t)count;
+    gs_time_ns allowed = deadline_ns / 2 / (once_ns + 1);
+    count = count < REPEATS_MIN ? REPEATS_MIN : count;
+    count = count < allowed ? count : allowed;
+    return count < 1 ? 1 : count > REPEATS_MAX ? REPEATS_MAX : (uint32_t)count;
 }
 
 /* What a process has measured itself: [round][repeats][GS_LINK_POINTS]. */
@@ -137,7 +141,8 @@ static gs_status measure(gs_talk *talk, uint32_t to, own_times *out, gs_error *e
     GS_TRY(repeat(talk, to, unused, err));
     *out = (own_times){.from = gs_crew_self(talk->crew),
                        .to = to,
-                       .repeats = repeats_for(gs_live_clock() - start)};
+                       .repeats =
+                           repeats_for(gs_live_clock() - start, gs_crew_deadline_ns(talk->crew))};
     for (uint32_t i = 0; i < out->repeats; i++) {
         GS_TRY(repeat(talk, to, out->times_ns[i], err));
     }
