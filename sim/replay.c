@@ -9,6 +9,23 @@
 
 /* ---------------------------------------------------------------- creation */
 
+typedef struct fact {
+    const char *what;
+    int64_t recorded, here;
+} fact;
+
+static gs_status check_facts(const fact *facts, size_t count, gs_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (facts[i].recorded != facts[i].here) {
+            return gs_fail(err, GS_EINVAL,
+                           "the recording is of another job: %s %lld, and this one has %lld",
+                           facts[i].what, (long long)facts[i].recorded, (long long)facts[i].here);
+        }
+    }
+    return GS_OK;
+}
+
 static gs_status check_same_run(const gs_replay_config *config, const gs_layout *layout,
                                 gs_error *err)
 {
@@ -16,19 +33,42 @@ static gs_status check_same_run(const gs_replay_config *config, const gs_layout 
     const gs_job *job = config->job;
     const char *name = config->strategy->strategy->name;
     if (strcmp(about->strategy, name) != 0) {
-        return gs_fail(err, GS_EMISMATCH, "the recording is of %s, not of %s", about->strategy,
-                       name);
+        return gs_fail(err, GS_EINVAL, "the recording is of %s, not of %s", about->strategy, name);
     }
-    if (about->ranks != job->ranks || about->servers != layout->servers ||
-        about->elements != job->elements || about->seed != job->seed) {
-        return gs_fail(err, GS_EMISMATCH,
-                       "the recording is of another job: %u ranks, %u servers, %lld elements, seed "
-                       "%llu; this one has %u, %u, %lld and %llu",
-                       about->ranks, about->servers, (long long)about->elements,
-                       (unsigned long long)about->seed, job->ranks, layout->servers,
-                       (long long)job->elements, (unsigned long long)job->seed);
+    const fact sizes[] = {{"ranks", about->ranks, job->ranks},
+                          {"servers", about->servers, layout->servers},
+                          {"elements", about->elements, job->elements},
+                          {"seed", (int64_t)about->seed, (int64_t)job->seed}};
+    GS_TRY(check_facts(sizes, sizeof sizes / sizeof *sizes, err));
+    if (config->scenario == NULL) {
+        return GS_OK;
     }
-    return GS_OK;
+    const gs_workload *workload = &config->scenario->workload;
+    if (about->number != (uint32_t)workload->number) {
+        static const char *const numbers[GS_NUMBER_COUNT] = {
+            [GS_FP32] = "fp32", [GS_FP16] = "fp16", [GS_BF16] = "bf16", [GS_FP64] = "fp64"};
+        return gs_fail(err, GS_EINVAL,
+                       "the recording is of another job: its gradients are %s, and this one's %s",
+                       numbers[about->number], numbers[workload->number]);
+    }
+    const fact work[] = {{"samples a pass", about->batch_per_rank, workload->batch_per_rank},
+                         {"steps", about->budget_steps, workload->budget_steps}};
+    return check_facts(work, sizeof work / sizeof *work, err);
+}
+
+static gs_status make_buckets(gs_replay *replay, gs_error *err)
+{
+    const gs_replay_config *config = &replay->config;
+    const gs_bucket_rule *rule = &replay->layout.buckets;
+    bool is_rebuilt = config->scenario != NULL && !replay->layout.gated;
+    replay->buckets = gs_bucket_plan_make(config->job, rule, NULL, &replay->arena);
+    if (is_rebuilt) {
+        replay->buckets_rebuilt =
+            gs_scenario_ready_buckets(config->scenario, config->job, rule, &replay->arena);
+    }
+    return replay->buckets != NULL && (!is_rebuilt || replay->buckets_rebuilt != NULL)
+               ? GS_OK
+               : gs_fail(err, GS_ENOMEM, "no memory for buckets");
 }
 
 static gs_status make_entities(gs_replay *replay, gs_error *err)
@@ -42,11 +82,10 @@ static gs_status make_entities(gs_replay *replay, gs_error *err)
     }
     replay->entity_count = about->ranks + about->servers;
     replay->entities = GS_TAKE(&replay->arena, gs_replay_entity, replay->entity_count);
-    replay->buckets =
-        gs_bucket_plan_make(replay->config.job, &replay->layout.buckets, NULL, &replay->arena);
-    if (replay->entities == NULL || replay->buckets == NULL) {
+    if (replay->entities == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for %u entities", replay->entity_count);
     }
+    GS_TRY(make_buckets(replay, err));
     for (uint32_t i = 0; i < replay->entity_count; i++) {
         GS_TRY(gs_replay_entity_init(replay, i, err));
     }
@@ -117,6 +156,10 @@ static gs_status play_step(gs_replay *replay, gs_replay_entity *entity,
     if (!entity->plan.go) {
         return GS_OK;
     }
+    if (!entity->has_begun && replay->buckets_rebuilt != NULL) {
+        gs_driver_set_buckets(entity->driver, replay->buckets_rebuilt);
+    }
+    entity->has_begun = true;
     entity->in_backward = true;
     entity->units_left = replay->config.job->unit_count;
     memset(entity->unit_ready, 0, entity->units_left);

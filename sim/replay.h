@@ -21,7 +21,9 @@ typedef struct gs_replay_config {
     const gs_strategy_choice *strategy; /* as recorded */
     const gs_job *job;                  /* as recorded */
     const gs_task *task;                /* as recorded; NULL: timing only */
-    bool swap_state;                    /* move every strategy state before every hook */
+    const gs_scenario *scenario; /* as recorded: its sizes must be those of the recording, and
+                                    buckets are rebuilt by it; NULL where the run had none */
+    bool swap_state;             /* move every strategy state before every hook */
 } gs_replay_config;
 
 typedef struct gs_replay_result {
@@ -30,10 +32,10 @@ typedef struct gs_replay_result {
     gs_staleness staleness; /* of all gradients applied */
 } gs_replay_result;
 
-/* out is written in any case. Errors: GS_EMISMATCH (another job than recorded; an input that is not
- * available at its place, with record, entity and what was expected; an order that was changed;
- * other weights than recorded), GS_EINVAL (layout refused), GS_ENOMEM, and what the run itself ends
- * with: GS_ECONTRACT, GS_EDIVERGED. */
+/* out is written in any case. Errors: GS_EINVAL (layout refused; the recording is of another run:
+ * what differs), GS_EMISMATCH (an input that is not available at its place, with record, entity and
+ * what was expected; an order that was changed; other weights than recorded), GS_ENOMEM, and what
+ * the run itself ends with: GS_ECONTRACT, GS_EDIVERGED. */
 GS_MUST_USE gs_status gs_replay_run(const gs_replay_config *config, gs_replay_result *out,
                                     gs_error *err);
 

@@ -49,14 +49,15 @@ typedef struct gs_replay_entity {
     uint32_t units_left;
     double loss;
     bool started, asked, in_backward, quiesced;
+    bool has_begun;    /* a step */
     bool has_gradient; /* of the step under way: its weights were all there */
 } gs_replay_entity;
 
 struct gs_replay {
     gs_replay_config config;
     gs_layout layout;
-    const gs_bucket_plan *buckets;
-    gs_replay_entity *entities; /* workers, then servers */
+    const gs_bucket_plan *buckets, *buckets_rebuilt; /* as in live */
+    gs_replay_entity *entities;                      /* workers, then servers */
     uint32_t entity_count;
     gs_task_workspace *workspace; /* NULL: timing only */
     gs_arena arena;

@@ -157,6 +157,36 @@ void small_job_use(small_job *job, const gs_strategy *strategy, const char *text
     }
 }
 
+/* What has periods longer than the run is given shorter ones, of which some end inside the run and
+ * one does not; what cuts the gradient cuts this small one too. */
+static const char *const shorter[][2] = {
+    {"adacomm", "period=2,interval=1"},
+    {"bmuf", "period=2"},
+    {"co2", "period=2"},
+    {"cocod", "period=2"},
+    {"cross_barrier", "bucket=3000B,credit=5000B"},
+    {"dasgd", "period=2,delay=1"},
+    {"diloco", "period=3"},
+    {"easgd", "period=2"},
+    {"every", "steps=3"},
+    {"hier_avg", "inside=2,between=2,delay=1"},
+    {"horovod", "fusion=17000B,cycle=150us"},
+    {"local_sgd", "period=3"},
+    {"post_local", "period=2,start=1"},
+    {"slowmo", "period=3"},
+    {"streaming_diloco", "period=4,fragments=2,delay=1"},
+};
+
+const char *small_job_short(const gs_strategy *strategy)
+{
+    for (size_t i = 0; i < sizeof shorter / sizeof *shorter; i++) {
+        if (strcmp(shorter[i][0], strategy->name) == 0) {
+            return shorter[i][1];
+        }
+    }
+    return NULL;
+}
+
 void small_job_code(small_job *job, const char *codec_text)
 {
     char copy[256] = "none";

@@ -211,13 +211,18 @@ static size_t first_of(const gs_recording *recording, gs_input_kind kind)
     return i;
 }
 
-static void expect_refused(gs_recording *changed, int index, const char *text)
+static void expect_status(gs_recording *changed, int index, gs_status wanted, const char *text)
 {
     gs_replay_result result;
     gs_error err = {.code = GS_OK};
     forge(changed);
-    cr_expect_eq(play(changed, index, &result, &err), GS_EMISMATCH);
+    cr_expect_eq(play(changed, index, &result, &err), wanted);
     cr_expect(strstr(err.text, text) != NULL, "'%s' is not in '%s'", text, err.text);
+}
+
+static void expect_refused(gs_recording *changed, int index, const char *text)
+{
+    expect_status(changed, index, GS_EMISMATCH, text);
 }
 
 Test(replay, an_input_that_cannot_have_happened_is_named)
@@ -261,9 +266,9 @@ Test(replay, another_job_or_strategy_is_refused)
 {
     gs_live *live = record(2);
     gs_recording changed = copy_of(gs_live_recording(live));
-    expect_refused(&changed, 3, "the recording is of probe_push_sum, not of probe_pair");
+    expect_status(&changed, 3, GS_EINVAL, "the recording is of probe_push_sum, not of probe_pair");
     changed.about.seed++;
-    expect_refused(&changed, 2, "another job");
+    expect_status(&changed, 2, GS_EINVAL, "another job: seed 8, and this one has 7");
     gs_recording_fini(&changed);
     gs_live_destroy(live);
 }

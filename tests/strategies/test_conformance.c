@@ -20,42 +20,12 @@ enum { RANK_COUNTS = sizeof rank_counts / sizeof *rank_counts };
 
 static small_job made;
 
-/* What has periods longer than the run is given shorter ones, of which some end inside the run and
- * one does not; what cuts the gradient cuts this small one too. */
-static const char *const shorter[][2] = {
-    {"adacomm", "period=2,interval=1"},
-    {"bmuf", "period=2"},
-    {"co2", "period=2"},
-    {"cocod", "period=2"},
-    {"cross_barrier", "bucket=3000B,credit=5000B"},
-    {"dasgd", "period=2,delay=1"},
-    {"diloco", "period=3"},
-    {"easgd", "period=2"},
-    {"every", "steps=3"},
-    {"hier_avg", "inside=2,between=2,delay=1"},
-    {"horovod", "fusion=17000B,cycle=150us"},
-    {"local_sgd", "period=3"},
-    {"post_local", "period=2,start=1"},
-    {"slowmo", "period=3"},
-    {"streaming_diloco", "period=4,fragments=2,delay=1"},
-};
-
 /* What may stop in the middle of a push is also run with pushes that have a middle: they send more
  * than they say then, by what was for nothing. */
 static const char *const cut[][2] = {
     {"k_batch_sync", "k=2,bucket=3000B"},
     {"k_sync", "k=2,bucket=3000B"},
 };
-
-static const char *parameters_of(const gs_strategy *strategy)
-{
-    for (size_t i = 0; i < sizeof shorter / sizeof *shorter; i++) {
-        if (strcmp(shorter[i][0], strategy->name) == 0) {
-            return shorter[i][1];
-        }
-    }
-    return NULL;
-}
 
 static void make_job(const gs_strategy *strategy, const char *parameters, uint32_t ranks,
                      bool learns)
@@ -140,7 +110,7 @@ static void for_ranks(check *one, const gs_strategy *strategy, const char *param
 static void for_all(check *one, bool learns)
 {
     for (uint32_t s = 0; s < gs_strategy_count(); s++) {
-        for_ranks(one, gs_strategy_at(s), parameters_of(gs_strategy_at(s)), learns);
+        for_ranks(one, gs_strategy_at(s), small_job_short(gs_strategy_at(s)), learns);
     }
 }
 
