@@ -105,6 +105,7 @@ static gs_status start_recording(gs_live_shared *shared, gs_error *err)
         .ranks = config->job->ranks,
         .servers = shared->layout.servers,
         .number = config->number,
+        .gated = shared->layout.gated ? 1 : 0,
     };
     (void)snprintf(about.strategy, sizeof about.strategy, "%s", config->strategy->strategy->name);
     return gs_recording_init(&shared->recording, &about, err);
@@ -295,7 +296,12 @@ static void end(gs_live *live)
     join(live);
     gs_live_result result;
     gs_live_result_get(live, &result);
+    const gs_job *job = shared->config.job;
     shared->recording.about.weights_hash = result.weights_hash;
+    if (shared->config.record && gs_recording_set_units(&shared->recording, job->unit_elements,
+                                                        job->unit_count, &err) != GS_OK) {
+        lose(shared, &err);
+    }
     if (shared->process != 0 || shared->config.rows == NULL || shared->config.scenario == NULL) {
         return;
     }

@@ -262,7 +262,7 @@ void gs_live_entity_unit(gs_live_entity *entity, uint32_t unit)
 void gs_live_entity_backward(gs_live_entity *entity, double loss)
 {
     entity->in_backward = false;
-    gs_time_ns at = stamp_plain(entity, GS_INPUT_BACKWARD, 0);
+    gs_time_ns at = stamp_plain(entity, GS_INPUT_BACKWARD, entity->plan.micro_steps);
     gs_driver_backward_done(entity->driver, at, loss);
     (void)atomic_fetch_add(&entity->shared->gradients, 1);
     gs_live_count_more(entity->shared, GS_COUNT_PASSES, entity->plan.micro_steps);

@@ -26,6 +26,21 @@ static gs_status check_facts(const fact *facts, size_t count, gs_error *err)
     return GS_OK;
 }
 
+static gs_status check_units(const gs_replay_config *config, gs_error *err)
+{
+    const gs_recording *recording = config->recording;
+    const gs_job *job = config->job;
+    const fact count = {"units of gradient", recording->about.units, job->unit_count};
+    GS_TRY(check_facts(&count, 1, err));
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        char what[64];
+        (void)snprintf(what, sizeof what, "elements of unit %u", i);
+        const fact size = {what, recording->unit_elements[i], job->unit_elements[i]};
+        GS_TRY(check_facts(&size, 1, err));
+    }
+    return GS_OK;
+}
+
 static gs_status check_same_run(const gs_replay_config *config, const gs_layout *layout,
                                 gs_error *err)
 {
@@ -40,6 +55,7 @@ static gs_status check_same_run(const gs_replay_config *config, const gs_layout 
                           {"elements", about->elements, job->elements},
                           {"seed", (int64_t)about->seed, (int64_t)job->seed}};
     GS_TRY(check_facts(sizes, sizeof sizes / sizeof *sizes, err));
+    GS_TRY(check_units(config, err));
     if (config->scenario == NULL) {
         return GS_OK;
     }
@@ -175,6 +191,9 @@ static gs_status play_compute(gs_replay *replay, gs_replay_entity *entity,
     if (record->kind == GS_INPUT_BACKWARD) {
         if (!entity->in_backward || entity->units_left > 0) {
             return refuse(replay, record, "its gradient is not complete");
+        }
+        if (record->sequence != entity->plan.micro_steps) {
+            return refuse(replay, record, "its gradient is of another number of passes");
         }
         entity->in_backward = false;
         entity->asked = true;

@@ -42,6 +42,13 @@ static int check_runnable(const gs_cli *cli, const gs_loaded *loaded, const gs_l
             return GS_EXIT_USAGE;
         }
     }
+    if (cli->flags.recording[0] != '\0' && scenario->live.allreduce == 1) {
+        gs_complain(
+            "%s: --recording: the sums of live.allreduce=native are the network's own, in an "
+            "order that nobody can play again; set live.allreduce=program",
+            scenario->name);
+        return GS_EXIT_USAGE;
+    }
     if (!scenario->workload.real_gradients && scenario->live.compute == 0) {
         gs_complain("%s: there is nothing to train: live.compute=replay plays the profile's "
                     "durations, workload.real_gradients=true trains",

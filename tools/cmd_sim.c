@@ -5,6 +5,7 @@
 #include "tools/run_pool.h"
 #include "tools/scenario_load.h"
 #include "tools/sim_batch.h"
+#include "tools/sim_replay.h"
 #include "tools/timeline_run.h"
 #include "tools/verbs.h"
 #include "tools/version.h"
@@ -113,26 +114,34 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_output *output)
     return gs_sim_batch_end(&batch, loaded, output);
 }
 
+static int sim_or_plan(const gs_cli *cli, gs_loaded *loaded)
+{
+    gs_window window = {0};
+    int code = check_timeline(cli, &loaded->scenario, &window);
+    if (code == GS_EXIT_OK && cli->flags.dry_run) {
+        return tell_plan(cli, loaded);
+    }
+    if (code == GS_EXIT_OK) {
+        gs_output output;
+        code = gs_output_open(&output, cli->flags.output);
+        code = code == GS_EXIT_OK ? run_all(cli, loaded, &output) : code;
+    }
+    if (code == GS_EXIT_OK && cli->flags.timeline[0] != '\0') {
+        code = gs_timeline_save(cli, &loaded->scenario, window);
+    }
+    return code;
+}
+
 int gs_cmd_sim(const gs_cli *cli)
 {
     gs_loaded loaded;
-    gs_window window = {0};
     int code = gs_scenario_load(cli, &loaded);
     if (code == GS_EXIT_OK) {
         code = check_runnable(cli, &loaded);
     }
     if (code == GS_EXIT_OK) {
-        code = check_timeline(cli, &loaded.scenario, &window);
-    }
-    if (code == GS_EXIT_OK && cli->flags.dry_run) {
-        code = tell_plan(cli, &loaded);
-    } else if (code == GS_EXIT_OK) {
-        gs_output output;
-        code = gs_output_open(&output, cli->flags.output);
-        code = code == GS_EXIT_OK ? run_all(cli, &loaded, &output) : code;
-        if (code == GS_EXIT_OK && cli->flags.timeline[0] != '\0') {
-            code = gs_timeline_save(cli, &loaded.scenario, window);
-        }
+        code =
+            cli->flags.replay[0] != '\0' ? gs_sim_replay(cli, &loaded) : sim_or_plan(cli, &loaded);
     }
     gs_scenario_unload(&loaded);
     return code;

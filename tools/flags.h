@@ -26,7 +26,7 @@ typedef struct gs_flags {
     int color, progress, log, steps, transport;
     int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit;
     char db[GS_FLAG_TEXT_BYTES], output[GS_FLAG_TEXT_BYTES], scenario[GS_FLAG_TEXT_BYTES],
-        tolerance[GS_FLAG_TEXT_BYTES], recording[GS_FLAG_TEXT_BYTES];
+        tolerance[GS_FLAG_TEXT_BYTES], recording[GS_FLAG_TEXT_BYTES], replay[GS_FLAG_TEXT_BYTES];
     char timeline[GS_FLAG_TEXT_BYTES], window[GS_LABEL_BYTES];
     char label[GS_LABEL_BYTES], format[GS_LABEL_BYTES], collective[GS_LABEL_BYTES],
         time_unit[GS_LABEL_BYTES];

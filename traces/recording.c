@@ -9,11 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORD_BYTES = 32, CAPACITY_MIN = 1024, VERSION = 2, ORDER_MARK = 0x01020304 };
+enum {
+    UNITS_MAX = 1000 * 1000,
+    RECORD_BYTES = 32,
+    CAPACITY_MIN = 1024,
+    VERSION = 3,
+    ORDER_MARK = 0x01020304
+};
 
 _Static_assert(sizeof(gs_input_record) == RECORD_BYTES, "records are 32 bytes in files");
 
-/* Head of a file; the records follow, then the hash of all before it. */
+/* Head of a file; the elements of each unit follow, then the records, then the hash of all before
+ * it. */
 typedef struct file_head {
     char magic[16];
     uint32_t version;
@@ -52,6 +59,7 @@ uint32_t gs_recording_check(uint32_t before, const gs_input_record *record)
 gs_status gs_recording_init(gs_recording *recording, const gs_recording_about *about, gs_error *err)
 {
     *recording = (gs_recording){.about = *about};
+    recording->about.units = 0;
     recording->checks = calloc((size_t)about->ranks + about->servers, sizeof *recording->checks);
     if (recording->checks == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for a recording");
@@ -63,7 +71,24 @@ void gs_recording_fini(gs_recording *recording)
 {
     free(recording->records);
     free(recording->checks);
+    free(recording->unit_elements);
     *recording = (gs_recording){.records = NULL};
+}
+
+gs_status gs_recording_set_units(gs_recording *recording, const int64_t *unit_elements,
+                                 uint32_t units, gs_error *err)
+{
+    int64_t *copy = calloc(units > 0 ? units : 1, sizeof *copy);
+    if (copy == NULL) {
+        return gs_fail(err, GS_ENOMEM, "no memory for a recording of %u units of gradient", units);
+    }
+    for (uint32_t i = 0; i < units; i++) {
+        copy[i] = unit_elements[i];
+    }
+    free(recording->unit_elements);
+    recording->unit_elements = copy;
+    recording->about.units = units;
+    return GS_OK;
 }
 
 gs_status gs_recording_add(gs_recording *recording, gs_input_record *record)
@@ -102,7 +127,9 @@ static file_head head_of(const gs_recording *recording)
 
 static uint64_t body_hash(const file_head *head, const gs_recording *recording)
 {
-    return gs_hash(head->hash, recording->records, recording->count * RECORD_BYTES);
+    size_t units = recording->about.units * sizeof *recording->unit_elements;
+    uint64_t before = units > 0 ? gs_hash(head->hash, recording->unit_elements, units) : head->hash;
+    return gs_hash(before, recording->records, recording->count * RECORD_BYTES);
 }
 
 gs_status gs_recording_write(const gs_recording *recording, const char *file, gs_error *err)
@@ -113,9 +140,12 @@ gs_status gs_recording_write(const gs_recording *recording, const char *file, gs
     if (out == NULL) {
         return gs_fail(err, GS_EIO, "%s: cannot be written: %s", file, strerror(errno));
     }
-    bool ok = fwrite(&head, sizeof head, 1, out) == 1 &&
-              fwrite(recording->records, RECORD_BYTES, recording->count, out) == recording->count &&
-              fwrite(&tail, sizeof tail, 1, out) == 1;
+    size_t units = recording->about.units;
+    bool ok =
+        fwrite(&head, sizeof head, 1, out) == 1 &&
+        (units == 0 || fwrite(recording->unit_elements, sizeof(int64_t), units, out) == units) &&
+        fwrite(recording->records, RECORD_BYTES, recording->count, out) == recording->count &&
+        fwrite(&tail, sizeof tail, 1, out) == 1;
     ok = fclose(out) == 0 && ok;
     return ok ? GS_OK : gs_fail(err, GS_EIO, "%s: writing failed: %s", file, strerror(errno));
 }
@@ -135,7 +165,7 @@ static gs_status check_head(const char *file, const file_head *head, gs_error *e
     const gs_recording_about *about = &head->about;
     if (head->hash != gs_hash(0, head, offsetof(file_head, hash)) || about->ranks < 1 ||
         about->ranks > GS_ENTITIES_MAX || about->servers > GS_ENTITIES_MAX ||
-        about->number >= GS_NUMBER_COUNT ||
+        about->number >= GS_NUMBER_COUNT || about->units > UNITS_MAX ||
         memchr(about->strategy, '\0', sizeof about->strategy) == NULL) {
         return gs_fail(err, GS_EPARSE, "%s: the first %zu bytes are damaged", file, sizeof *head);
     }
@@ -164,6 +194,37 @@ static const char *damage(const gs_recording *recording, const gs_input_record *
     return NULL;
 }
 
+/* Units are read in pieces: a file says how many there are before it shows that it holds them. */
+static gs_status read_units(const char *file, FILE *in, uint32_t units, gs_recording *out,
+                            gs_error *err)
+{
+    enum { PIECE = 1024 };
+    int64_t *elements = NULL;
+    uint32_t count = 0;
+    while (count < units) {
+        uint32_t more = units - count < PIECE ? units - count : PIECE;
+        int64_t *grown = realloc(elements, (size_t)(count + more) * sizeof *grown);
+        if (grown == NULL) {
+            free(elements);
+            return gs_fail(err, GS_ENOMEM, "%s: no memory for %u units", file, units);
+        }
+        elements = grown;
+        if (fread(&elements[count], sizeof *elements, more, in) != more) {
+            free(elements);
+            return gs_fail(err, GS_EPARSE, "%s: ends within the sizes of %u units", file, units);
+        }
+        count += more;
+    }
+    out->unit_elements = elements;
+    out->about.units = units;
+    return GS_OK;
+}
+
+static uint64_t record_place(const gs_recording *recording, uint64_t record)
+{
+    return sizeof(file_head) + recording->about.units * sizeof(int64_t) + record * RECORD_BYTES;
+}
+
 static gs_status read_records(const char *file, FILE *in, uint64_t count, gs_recording *out,
                               gs_error *err)
 {
@@ -184,8 +245,8 @@ static gs_status read_records(const char *file, FILE *in, uint64_t count, gs_rec
         }
         if (what != NULL) {
             return gs_fail(err, GS_EPARSE, "%s: byte %llu (record %llu): the file is damaged: %s",
-                           file, (unsigned long long)(sizeof(file_head) + i * RECORD_BYTES),
-                           (unsigned long long)i, what);
+                           file, (unsigned long long)record_place(out, i), (unsigned long long)i,
+                           what);
         }
     }
     return GS_OK;
@@ -200,12 +261,15 @@ static gs_status read_all(const char *file, FILE *in, gs_recording *out, gs_erro
     }
     GS_TRY(check_head(file, &head, err));
     GS_TRY(gs_recording_init(out, &head.about, err));
-    gs_status status = read_records(file, in, head.record_count, out, err);
+    gs_status status = read_units(file, in, head.about.units, out, err);
+    if (status == GS_OK) {
+        status = read_records(file, in, head.record_count, out, err);
+    }
     uint64_t tail;
     if (status == GS_OK && (fread(&tail, sizeof tail, 1, in) != 1 ||
                             tail != body_hash(&head, out) || fgetc(in) != EOF)) {
         status = gs_fail(err, GS_EPARSE, "%s: the file is damaged at its end (byte %llu)", file,
-                         (unsigned long long)(sizeof head + head.record_count * RECORD_BYTES));
+                         (unsigned long long)record_place(out, head.record_count));
     }
     if (status != GS_OK) {
         gs_recording_fini(out);

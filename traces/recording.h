@@ -43,7 +43,8 @@ const char *gs_input_kind_text(uint8_t kind);
 typedef struct gs_input_record {
     int64_t at_ns;     /* ascending strictly over the recording */
     uint64_t sequence; /* PART, MESSAGE, NOTE: number on its channel, from 0; SENT, LATER: number
-                          of the entity's request to its host, from 1; UNIT: which */
+                          of the entity's request to its host, from 1; UNIT: which; BACKWARD: passes
+                          of the step */
     gs_peer entity;    /* who was told */
     gs_peer source;    /* PART, MESSAGE, NOTE: who sent it */
     uint32_t check;    /* of this entity's records so far: finds a changed order at its place */
@@ -64,6 +65,8 @@ typedef struct gs_recording_about {
     uint32_t ranks;
     uint32_t servers;
     uint32_t number; /* gs_number of gradients and payloads */
+    uint32_t units;  /* of gradient */
+    uint32_t gated;  /* 1: a forward pass waits for what the strategy sends; else 0 */
     uint32_t reserved;
 } gs_recording_about;
 
@@ -72,7 +75,8 @@ typedef struct gs_recording {
     gs_input_record *records; /* [count] */
     size_t count;
     size_t capacity;
-    uint32_t *checks; /* [ranks + servers]: the last one of each entity */
+    uint32_t *checks;       /* [ranks + servers]: the last one of each entity */
+    int64_t *unit_elements; /* [about.units] */
 } gs_recording;
 
 /* Empty, for a run of about->ranks + about->servers entities. Errors: GS_ENOMEM. Owner: caller,
@@ -80,6 +84,11 @@ typedef struct gs_recording {
 GS_MUST_USE gs_status gs_recording_init(gs_recording *recording, const gs_recording_about *about,
                                         gs_error *err);
 void gs_recording_fini(gs_recording *recording);
+
+/* Copies what the job's gradient consists of, which gs_recording_init leaves out: about.units and
+ * unit_elements. Errors: GS_ENOMEM. */
+GS_MUST_USE gs_status gs_recording_set_units(gs_recording *recording, const int64_t *unit_elements,
+                                             uint32_t units, gs_error *err);
 
 /* Appends; sets check, and moves at_ns on where it would not ascend. *record is what was written.
  * Errors: GS_ENOMEM; the recording is as before then. */
@@ -91,7 +100,7 @@ uint32_t gs_recording_check(uint32_t before, const gs_input_record *record);
 /* Entities by number: workers, then servers. */
 uint32_t gs_recording_entity(const gs_recording_about *about, gs_peer peer);
 
-/* "gradsync.recording/2". Errors of write: GS_EIO. Errors of read: GS_EIO, GS_ENOTFOUND, GS_EPARSE
+/* "gradsync.recording/3". Errors of write: GS_EIO. Errors of read: GS_EIO, GS_ENOTFOUND, GS_EPARSE
  * (damaged, with byte and record), GS_EVERSION, GS_ENOMEM; out is written only on GS_OK. */
 GS_MUST_USE gs_status gs_recording_write(const gs_recording *recording, const char *file,
                                          gs_error *err);

@@ -79,6 +79,9 @@ static gs_recording copy_of(const gs_recording *recording)
     gs_recording copy;
     gs_error err;
     cr_assert_eq(gs_recording_init(&copy, &recording->about, &err), GS_OK);
+    cr_assert_eq(
+        gs_recording_set_units(&copy, recording->unit_elements, recording->about.units, &err),
+        GS_OK);
     for (size_t i = 0; i < recording->count; i++) {
         gs_input_record record = recording->records[i];
         cr_assert_eq(gs_recording_add(&copy, &record), GS_OK);
@@ -246,6 +249,11 @@ Test(replay, an_input_that_cannot_have_happened_is_named)
     gs_recording_fini(&changed);
 
     changed = copy_of(recording);
+    changed.records[first_of(&changed, GS_INPUT_BACKWARD)].sequence++;
+    expect_refused(&changed, 2, "its gradient is of another number of passes");
+    gs_recording_fini(&changed);
+
+    changed = copy_of(recording);
     changed.records[first_of(&changed, GS_INPUT_UNIT)].kind = GS_INPUT_STEP;
     expect_refused(&changed, 2, "it did not ask for a step");
     gs_recording_fini(&changed);
@@ -269,6 +277,9 @@ Test(replay, another_job_or_strategy_is_refused)
     expect_status(&changed, 3, GS_EINVAL, "the recording is of probe_push_sum, not of probe_pair");
     changed.about.seed++;
     expect_status(&changed, 2, GS_EINVAL, "another job: seed 8, and this one has 7");
+    changed.about.seed--;
+    changed.unit_elements[0]++;
+    expect_status(&changed, 2, GS_EINVAL, "elements of unit 0");
     gs_recording_fini(&changed);
     gs_live_destroy(live);
 }

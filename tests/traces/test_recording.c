@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORDS = 40, HEAD_BYTES = 168, RECORD_BYTES = 32 };
+enum { RECORDS = 40, UNITS = 3, HEAD_BYTES = 176 + 8 * UNITS, RECORD_BYTES = 32 };
 
 static const gs_recording_about about = {.strategy = "allreduce",
                                          .seed = 0x123456789abcdef0,
@@ -17,7 +17,9 @@ static const gs_recording_about about = {.strategy = "allreduce",
                                          .cut_step = -1,
                                          .weights_hash = 0xfeedfacecafebeef,
                                          .ranks = 3,
-                                         .servers = 1};
+                                         .servers = 1,
+                                         .units = UNITS};
+static const int64_t unit_elements[UNITS] = {9000, 600, 10};
 
 static gs_recording made;
 static char path[TEST_PATH_BYTES];
@@ -26,6 +28,8 @@ static void setup(void)
 {
     gs_error err;
     cr_assert_eq(gs_recording_init(&made, &about, &err), GS_OK);
+    cr_expect_eq(made.about.units, 0);
+    cr_assert_eq(gs_recording_set_units(&made, unit_elements, UNITS, &err), GS_OK);
     for (int i = 0; i < RECORDS; i++) {
         gs_input_record record = {
             .at_ns = 1000 + 10 * i,
@@ -64,6 +68,7 @@ Test(recording, what_is_written_is_read)
     cr_assert_eq(read_back(&read, &err), GS_OK, "%s", err.text);
     cr_assert_eq(read.count, RECORDS);
     cr_expect_eq(memcmp(&read.about, &about, sizeof about), 0);
+    cr_expect_eq(memcmp(read.unit_elements, unit_elements, sizeof unit_elements), 0);
     cr_expect_eq(memcmp(read.records, made.records, RECORDS * sizeof *made.records), 0);
     gs_recording_fini(&read);
 }
@@ -130,8 +135,8 @@ Test(recording, damage_is_named_with_its_place)
     gs_error err;
     bytes[HEAD_BYTES + 7 * RECORD_BYTES + 8] ^= 1; /* sequence of record 7 */
     cr_expect_eq(read_bytes(bytes, length, &err), GS_EPARSE);
-    /* 168 + 7 * 32 = 392 */
-    cr_expect(strstr(err.text, "byte 392 (record 7): the file is damaged: does not follow from "
+    /* 176 + 3 * 8 + 7 * 32 = 424 */
+    cr_expect(strstr(err.text, "byte 424 (record 7): the file is damaged: does not follow from "
                                "those before it") != NULL,
               "%s", err.text);
     free(bytes);
@@ -144,7 +149,7 @@ Test(recording, another_version_is_named)
     gs_error err;
     bytes[16] = 9;
     cr_expect_eq(read_bytes(bytes, length, &err), GS_EVERSION);
-    cr_expect(strstr(err.text, "recording version 9; this program reads version 2") != NULL, "%s",
+    cr_expect(strstr(err.text, "recording version 9; this program reads version 3") != NULL, "%s",
               err.text);
     cr_expect_eq(gs_recording_read("/nonexistent/recording", &made, &err), GS_ENOTFOUND);
     free(bytes);
