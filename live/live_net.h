@@ -109,7 +109,6 @@ typedef struct gs_transport {
     const char *name;
     const char *summary;
     const char *launcher; /* for people: what starts its processes */
-    bool needs_crew;
     /* Errors: GS_ENOMEM, GS_EINVAL. Owner of *out: caller, close. */
     gs_status (*open)(const gs_transport_config *config, void **out, gs_error *err);
     void (*close)(void *net);

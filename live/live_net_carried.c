@@ -392,7 +392,6 @@ static bool left_over(void *memory, uint32_t place, gs_parcel **out)
     const gs_transport gs_transport_##stem = {.name = #stem,                                       \
                                               .summary = text,                                     \
                                               .launcher = started_by,                              \
-                                              .needs_crew = true,                                  \
                                               .open = open_net,                                    \
                                               .close = close_net,                                  \
                                               .places = places,                                    \
