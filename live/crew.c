@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUND_TRIPS = 9, START_AFTER_NS = 20 * GS_NS_PER_MS };
+enum { ROUND_TRIPS = 9, START_AFTER_NS = 20 * GS_NS_PER_MS, LINGER_NS = 1000 * GS_NS_PER_MS };
 
 /* Cookies of frames between runs: none that a run gives. */
 #define SERVICE_COOKIE UINT64_MAX
@@ -44,6 +44,7 @@ struct gs_crew {
     uint32_t run;        /* under way, or the last one */
     uint32_t service;    /* calls so far */
     uint32_t unsent;     /* frames of services that have not left */
+    gs_time_ns hurry_ns; /* nothing waits beyond it */
     early *first, *last; /* by arrival */
     bool is_broken;
     uint32_t lost; /* who broke it; GS_NOT_HERE: no process */
@@ -66,6 +67,11 @@ uint32_t gs_crew_self(const gs_crew *crew)
 gs_time_ns gs_crew_deadline_ns(const gs_crew *crew)
 {
     return crew->config.carried.deadline_ns;
+}
+
+void gs_crew_hurry(gs_crew *crew, gs_time_ns until_ns)
+{
+    crew->hurry_ns = until_ns;
 }
 
 const char *gs_crew_name(gs_crew *crew, uint32_t process)
@@ -263,14 +269,14 @@ static gs_status turn(gs_crew *crew, gs_time_ns until_ns, gs_error *err)
 }
 
 /* process: GS_NOT_HERE: one of the others. */
-static gs_status too_late(gs_crew *crew, uint32_t process, gs_error *err)
+static gs_status too_late(gs_crew *crew, uint32_t process, gs_time_ns began_ns, gs_error *err)
 {
     gs_error late;
     (void)gs_fail(&late, GS_EDEADLOCK,
-                  "%s has not answered for %.3g s: it was killed or stopped, it runs something "
+                  "%s has not answered for %.2g s: it was killed or stopped, it runs something "
                   "else, or its host cannot be reached",
                   process == GS_NOT_HERE ? "another process" : gs_crew_name(crew, process),
-                  (double)gs_crew_deadline_ns(crew) / 1e9);
+                  (double)(gs_live_clock() - began_ns) / 1e9);
     gs_crew_break(crew, process, &late);
     return broken(crew, err);
 }
@@ -295,13 +301,21 @@ static gs_status tell(gs_crew *crew, uint32_t to, const void *bytes, size_t coun
     return GS_OK;
 }
 
+/* When a wait that begins then is over. */
+static gs_time_ns end_of_wait(const gs_crew *crew, gs_time_ns began_ns)
+{
+    gs_time_ns until = began_ns + gs_crew_deadline_ns(crew);
+    return until < crew->hurry_ns ? until : crew->hurry_ns;
+}
+
 /* What was told may be written over again. */
 static gs_status flush(gs_crew *crew, gs_error *err)
 {
-    gs_time_ns until = gs_live_clock() + gs_crew_deadline_ns(crew);
+    gs_time_ns began = gs_live_clock();
+    gs_time_ns until = end_of_wait(crew, began);
     while (crew->unsent > 0) {
         if (gs_live_clock() > until) {
-            return too_late(crew, GS_NOT_HERE, err);
+            return too_late(crew, GS_NOT_HERE, began, err);
         }
         GS_TRY(turn(crew, until, err));
     }
@@ -311,10 +325,11 @@ static gs_status flush(gs_crew *crew, gs_error *err)
 /* Owner of what came: caller, gs_crew_give_back. */
 static gs_status hear(gs_crew *crew, uint32_t from, gs_carried *out, gs_error *err)
 {
-    gs_time_ns until = gs_live_clock() + gs_crew_deadline_ns(crew);
+    gs_time_ns began = gs_live_clock();
+    gs_time_ns until = end_of_wait(crew, began);
     while (!take_early(crew, FRAME_OF_SERVICE, crew->service, from, out)) {
         if (gs_live_clock() > until) {
-            return too_late(crew, from, err);
+            return too_late(crew, from, began, err);
         }
         GS_TRY(turn(crew, until, err));
     }
@@ -525,6 +540,7 @@ gs_status gs_crew_open(const gs_crew_config *config, gs_crew **out, gs_error *er
     *crew = (gs_crew){.config = *config,
                       .size = config->carried.processes,
                       .self = config->carried.process,
+                      .hurry_ns = GS_TIME_NEVER,
                       .members = members};
     gs_status status = config->carrier->open(&config->carried, &crew->net, err);
     if (status == GS_OK) {
@@ -536,6 +552,25 @@ gs_status gs_crew_open(const gs_crew_config *config, gs_crew **out, gs_error *er
     }
     *out = crew;
     return GS_OK;
+}
+
+/* Launchers kill all others soon after one has ended badly: process 0, who writes, ends first. */
+static void let_first_end(gs_crew *crew)
+{
+    gs_time_ns patience = gs_crew_deadline_ns(crew);
+    patience = patience < LINGER_NS ? patience : LINGER_NS;
+    gs_time_ns until = gs_live_clock() + patience;
+    bool is_gone = crew->self == 0 || crew->lost == 0;
+    while (!is_gone && gs_live_clock() < until) {
+        gs_carried came;
+        crew->config.carrier->poll(crew->net, &came);
+        is_gone = came.kind == GS_CARRIED_LOST && came.peer == 0;
+        if (came.kind == GS_CARRIED_FRAME) {
+            gs_crew_give_back(crew, &came);
+        } else if (came.kind == GS_CARRIED_NOTHING) {
+            crew->config.carrier->wait(crew->net, until);
+        }
+    }
 }
 
 void gs_crew_close(gs_crew *crew)
@@ -551,6 +586,7 @@ void gs_crew_close(gs_crew *crew)
         gs_crew_give_back(crew, &kept);
     }
     if (crew->net != NULL && crew->is_broken) {
+        let_first_end(crew);
         crew->config.carrier->abort(crew->net);
     } else if (crew->net != NULL) {
         crew->config.carrier->close(crew->net);

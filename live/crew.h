@@ -29,6 +29,8 @@ void gs_crew_close(gs_crew *crew);
 uint32_t gs_crew_size(const gs_crew *crew);
 uint32_t gs_crew_self(const gs_crew *crew);
 gs_time_ns gs_crew_deadline_ns(const gs_crew *crew);
+/* Until it is called with GS_TIME_NEVER nothing waits beyond that time (of CLOCK_MONOTONIC). */
+void gs_crew_hurry(gs_crew *crew, gs_time_ns until_ns);
 /* "process 3 (host gpu7, pid 4242)"; good until the next call. */
 const char *gs_crew_name(gs_crew *crew, uint32_t process);
 /* A process is gone: the error says which; NULL: none is. */

@@ -469,6 +469,31 @@ static gs_status meet(gs_live_shared *shared, gs_error *err)
     return GS_OK;
 }
 
+/* Who is told to end is killed soon after; mpirun, which tells all others when it has lost one,
+ * waits for a second, or until another ends. What there is must be written by then, so process 0
+ * is in a hurry, and the others wait for it. */
+static const gs_time_ns interrupted_ns = 100 * GS_NS_PER_MS;
+
+/* All that was sent leaves, and process 0 hears how everybody ended, as long as there is time. */
+static void end_together(gs_live *live)
+{
+    gs_live_shared *shared = &live->shared;
+    gs_crew *crew = shared->config.crew;
+    gs_time_ns until_ns = gs_live_clock() + shared->config.deadline_ns;
+    if (shared->status != GS_OK) {
+        gs_live_stop_all(shared);
+    }
+    if (shared->status == GS_EINTERRUPTED) {
+        until_ns = gs_live_clock() + interrupted_ns;
+    }
+    if (shared->status == GS_EINTERRUPTED && shared->process == 0) {
+        gs_crew_hurry(crew, until_ns + 2 * interrupted_ns);
+    }
+    shared->transport->drain(shared->net, until_ns);
+    end(live);
+    gs_crew_hurry(crew, GS_TIME_NEVER);
+}
+
 void gs_live_run(gs_live *live)
 {
     gs_live_shared *shared = &live->shared;
@@ -481,12 +506,10 @@ void gs_live_run(gs_live *live)
     atomic_store(&shared->progress_ns, gs_live_clock());
     run_places(live);
     if (shared->config.crew != NULL) {
-        if (shared->status != GS_OK) {
-            gs_live_stop_all(shared);
-        }
-        shared->transport->drain(shared->net, gs_live_clock() + shared->config.deadline_ns);
+        end_together(live);
+    } else {
+        end(live);
     }
-    end(live);
 }
 
 /* ---------------------------------------------------------------- results */

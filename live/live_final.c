@@ -57,7 +57,7 @@ static told told_of(const gs_live_shared *shared, const gs_live_final *final)
                  .entries = shared->log.count};
     if (final != NULL) {
         said.final = *final;
-        said.floats = final->model_count;
+        said.floats = shared->status == GS_OK ? final->model_count : 0;
         said.streams = shared->layout.communicator_count;
     }
     return said;

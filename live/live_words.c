@@ -10,13 +10,13 @@
 typedef enum word_kind {
     WORD_COUNT, /* to process 0: what, amount */
     WORD_BEAT,  /* idle_ns: for so long nothing has moved there */
-    WORD_FAIL,  /* to process 0: the run cannot go on, error */
-    WORD_STOP   /* of process 0: it is over, error says how */
+    WORD_FAIL,  /* to process 0: the run cannot go on, what, error */
+    WORD_STOP   /* of process 0: it is over, error says how, what */
 } word_kind;
 
 typedef struct word {
     uint32_t kind;
-    uint32_t what; /* gs_live_count */
+    uint32_t what; /* gs_live_count; of FAIL and STOP: the process that is lost, or GS_NOT_HERE */
     int64_t amount;
     gs_time_ns idle_ns;
     gs_error error; /* of FAIL and STOP; others leave it out */
@@ -45,8 +45,11 @@ static void tell_all(gs_live_shared *shared, const word *said)
 
 void gs_live_stop_all(gs_live_shared *shared)
 {
-    word stop = {.kind = WORD_STOP, .error = shared->error};
+    word stop = {.kind = WORD_STOP, .what = GS_NOT_HERE, .error = shared->error};
     stop.error.code = shared->status;
+    if (shared->config.crew != NULL) {
+        stop.what = gs_crew_lost(shared->config.crew);
+    }
     if (shared->process == 0) {
         tell_all(shared, &stop);
     } else if (shared->status != GS_OK) {
@@ -58,6 +61,9 @@ void gs_live_stop_all(gs_live_shared *shared)
 
 static void hear_end(gs_live_shared *shared, const word *said)
 {
+    if (said->what != GS_NOT_HERE) {
+        gs_crew_break(shared->config.crew, said->what, &said->error);
+    }
     if (said->error.code != GS_OK) {
         gs_live_fail(shared, &said->error); /* process 0 tells the others when it stops */
     } else {

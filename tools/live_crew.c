@@ -1,6 +1,7 @@
 #include "tools/live_crew.h"
 
 #include "base/hash.h"
+#include "tools/interrupt.h"
 #include "tools/message.h"
 #include "tools/version.h"
 
@@ -205,7 +206,8 @@ int gs_live_crew_agree(gs_live_crew *crew, int code)
     }
     free(all);
     if (status != GS_OK) {
-        if (gs_crew_lost(crew->crew) == 0 && crew->launch.rank == 1) {
+        bool is_told = gs_interrupt_signal() != 0;
+        if (gs_crew_lost(crew->crew) == 0 && crew->launch.rank == 1 && !is_told) {
             gs_message_speak(); /* process 0 cannot, and one is enough */
         }
         gs_complain("%s", err.text);
