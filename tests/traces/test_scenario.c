@@ -130,7 +130,6 @@ Test(scenario, each_section_without_an_engine_refuses_a_run_by_name)
     } cases[] = {
         {"faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"rank\":2}]",
          "faults: not supported yet; remove it"},
-        {"live.transport=mpi", "live: not supported yet; remove it"},
         {"gates=[{\"metric\":\"step_p50\",\"max_regression\":0.1}]",
          "gates: not supported yet; remove it"},
         {"cluster.placement.order=random",

@@ -330,7 +330,8 @@ Test(scenario_errors, of_evaluate_and_gates)
         {GS_EINVAL, "gates=[{\"metric\":\"time_to_targt\"}]",
          "gates[0].metric" HERE "\"time_to_targt\" is no metric; did you mean \"time_to_target\"?"},
         {GS_EINVAL, "live.transport=mpy",
-         "live.transport" HERE "\"mpy\" is not one of loop, mpi, nccl; did you mean mpi?"},
+         "live.transport" HERE
+         "\"mpy\" is not one of auto, loop, mpi, tcp, nccl; did you mean mpi?"},
     };
     EXPECT_ALL(cases);
 }
