@@ -14,6 +14,7 @@
 
 #include "base/units.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { GS_PROFILE_BATCH_MAX = 1000000000 };
@@ -81,6 +82,8 @@ typedef struct gs_profile {
     int32_t world_size;       /* of the recorded job; 0 unknown */
     int32_t element_bytes;    /* of a gradient element: 4 fp32, 2 fp16 and bf16 */
     int64_t batch;            /* samples that a rank's timed step is of; 0 unknown */
+    bool is_of_run;           /* durations as they were in a run, with its noise, its loader and the
+                                 speeds of its nodes: a scenario applies none of them again */
     const char *const *notes; /* what the trace lacks or what was assumed: "1 step, no variance" */
     uint32_t note_count;
 } gs_profile;

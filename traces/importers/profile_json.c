@@ -114,6 +114,8 @@ static bool set_profile(gs_json *into, const gs_profile *profile)
     fine = set_int(object, "world_size", profile->world_size) && fine;
     fine = set_int(object, "element_bytes", profile->element_bytes) && fine;
     fine = (profile->batch == 0 || set_int(object, "batch", profile->batch)) && fine;
+    fine =
+        (!profile->is_of_run || gs_json_set(object, "is_of_run", gs_json_new_bool(true))) && fine;
     fine = add_units(units, profile) && fine;
     fine = gs_json_set(object, "units", units) && fine;
     fine = add_blocking(blocking, profile) && fine;

@@ -218,8 +218,11 @@ static void check_noise(gs_scenario_reader *reader)
     const gs_scenario *out = reader->out;
     const gs_noise *noise = &out->noise;
     const gs_link *outer = gs_scenario_outer_link(out);
-    check_law(reader, "noise.compute", &noise->compute);
-    check_straggler(reader);
+    bool is_of_run = out->workload.profile->is_of_run; /* which noise was in already: it is told */
+    if (!is_of_run) {
+        check_law(reader, "noise.compute", &noise->compute);
+        check_straggler(reader);
+    }
     check_law(reader, "noise.latency", &noise->latency);
     if (outer->curve != NULL) {
         uint32_t depth = depth_of(reader, outer == &out->cluster.nic ? "cluster.links.nic.curve"
@@ -227,8 +230,10 @@ static void check_noise(gs_scenario_reader *reader)
         check_law_used(reader, "noise.latency", &noise->latency, depth,
                        "a measured curve gives the times, no single message is sent");
     }
-    check_law(reader, "noise.input", &noise->input);
-    if (out->workload.input.time_ns == 0) {
+    if (!is_of_run) {
+        check_law(reader, "noise.input", &noise->input);
+    }
+    if (out->workload.input.time_ns == 0 && !is_of_run) {
         check_law_used(reader, "noise.input", &noise->input, ANYWHERE,
                        "there is no loader; say workload.input.time");
     }
@@ -312,7 +317,7 @@ static void check_kept(gs_scenario_reader *reader)
         effect node = {section, &gs_scenario_node_table, &out->cluster.groups[i], ANYWHERE};
         note_unused(reader, &node, price, "it is kept and not used yet");
     }
-    if (out->workload.input.time_ns == 0) {
+    if (out->workload.input.time_ns == 0 && !out->workload.profile->is_of_run) {
         effect input = {"workload.input", &gs_scenario_input_table, &out->workload.input, ANYWHERE};
         note_unused(reader, &input, loader, "time is 0s, there is no loader");
     }

@@ -316,6 +316,35 @@ static gs_status check_size(gs_scenario_reader *reader, const gs_profile *profil
     return GS_OK;
 }
 
+/* What a recorded run had in its durations is not applied to them again. */
+static gs_status leave_out_recorded(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_scenario *out = reader->out;
+    gs_node_group *groups = GS_TAKE(reader->arena, gs_node_group, out->cluster.group_count);
+    if (groups == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    bool scaled = false;
+    for (uint32_t i = 0; i < out->cluster.group_count; i++) {
+        groups[i] = out->cluster.groups[i];
+        scaled = scaled || groups[i].compute_scale < 1.0 || groups[i].compute_scale > 1.0;
+        groups[i].compute_scale = 1.0;
+    }
+    bool noisy = out->noise.compute.law != GS_LAW_NONE ||
+                 out->noise.straggler.kind != GS_STRAGGLER_NONE || out->workload.input.time_ns > 0;
+    if (noisy || scaled) {
+        gs_scenario_note(reader,
+                         "workload.profile: the recorded durations have noise.compute, "
+                         "noise.straggler, workload.input and compute_scale of their run in them: "
+                         "the scenario's are left out");
+    }
+    out->cluster.groups = groups;
+    out->noise.compute.law = out->noise.input.law = GS_LAW_NONE;
+    out->noise.straggler.kind = GS_STRAGGLER_NONE;
+    out->workload.input.time_ns = 0;
+    return GS_OK;
+}
+
 gs_status gs_scenario_read_profile(gs_scenario_reader *reader, gs_error *err)
 {
     gs_json_at at;
@@ -336,7 +365,7 @@ gs_status gs_scenario_read_profile(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(check_size(reader, profile, err));
     note_profile(reader, profile);
     reader->out->workload.profile = profile;
-    return GS_OK;
+    return profile->is_of_run ? leave_out_recorded(reader, err) : GS_OK;
 }
 
 /* --- writing -------------------------------------------------------------------------------- */
