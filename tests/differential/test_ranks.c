@@ -1,5 +1,6 @@
 /* Simulator and real ranks: every strategy with every codec that it carries, over processes. What
- * does not depend on timing ends with the simulator's bytes; the rest ends well. The processes are
+ * does not depend on timing ends with the simulator's bytes; the rest ends well; and the recordings
+ * of all end with the same bytes when they are played again. The processes are
  * tests/live/live_ranks.c. */
 #include "live/carrier_module.h"
 #include "tests/support.h"
@@ -48,11 +49,12 @@ static void expect_same_bytes(const char *command, unsigned least)
             break;
         }
     }
-    unsigned equal = 0, differ = 1, by_timing = 0, failed = 1;
-    int read = sscanf(last, "%u equal, %u differ, %u by timing, %u failed", &equal, &differ,
-                      &by_timing, &failed);
-    cr_assert_eq(read, 4, "exit %d: %s", code, said);
+    unsigned equal = 0, differ = 1, by_timing = 0, failed = 1, replayed = 0;
+    int read = sscanf(last, "%u equal, %u differ, %u by timing, %u failed; %u replayed", &equal,
+                      &differ, &by_timing, &failed, &replayed);
+    cr_assert_eq(read, 5, "exit %d: %s", code, said);
     cr_expect(code == 0 && differ == 0 && failed == 0, "exit %d: %s", code, said);
+    cr_expect_eq(replayed, equal + by_timing, "exit %d: %s", code, said);
     cr_expect_geq(equal, least, "%s", last);
 }
 

@@ -3,11 +3,13 @@
  *   live_ranks CARRIER [only]
  * Every strategy with every codec that it carries runs over one crew; `only` takes those whose name
  * holds the word. What the simulator says does not depend on timing must end with its bytes;
- * anything else must end well. Process 0 prints a line for each that does not, then how many of
+ * anything else must end well; and every run is recorded and ends with its bytes when it is played
+ * again. Process 0 prints a line for each that does not, then how many of
  * each kind there were. Exit codes: 0, 1 a difference, 2 usage, 3 no crew. */
 #include "live/carrier.h"
 #include "live/crew.h"
 #include "live/live.h"
+#include "sim/replay.h"
 #include "sim/sim_parts.h" /* for the job and the task of a simulated run */
 #include "strategies/codec.h"
 #include "strategies/registry.h"
@@ -21,7 +23,7 @@
 enum { STEPS = 5, SERVERS = 1 };
 
 typedef struct tally {
-    uint32_t equal, differ, by_timing, failed;
+    uint32_t equal, differ, by_timing, failed, replayed;
 } tally;
 
 static small_job_config config_of(uint32_t ranks)
@@ -86,8 +88,26 @@ static bool depends_on_timing(const small_job *made, uint64_t weights_hash)
     return false;
 }
 
-static void run_live(const gs_sim *sim, const small_job *made, const char *carrier, gs_crew *crew,
-                     gs_live_result *out)
+/* Only where all recordings came together. */
+static bool replays(const char *name, const gs_live *live, const gs_live_config *config)
+{
+    gs_replay_config again = {.recording = gs_live_recording(live),
+                              .strategy = config->strategy,
+                              .job = config->job,
+                              .task = config->task,
+                              .scenario = config->scenario,
+                              .swap_state = true};
+    gs_replay_result result;
+    gs_error err;
+    if (gs_replay_run(&again, &result, &err) != GS_OK) {
+        printf("%s, played again: %s\n", name, err.text);
+        return false;
+    }
+    return true;
+}
+
+static void run_live(const char *name, const gs_sim *sim, const small_job *made,
+                     const char *carrier, gs_crew *crew, gs_live_result *out, tally *counts)
 {
     gs_live_config config = gs_live_config_default();
     config.strategy = &made->choice;
@@ -100,6 +120,7 @@ static void run_live(const gs_sim *sim, const small_job *made, const char *carri
     config.crew = crew;
     config.scenario = &made->scenario;
     config.deadline_ns = 20 * GS_NS_PER_S;
+    config.record = true;
     gs_error err;
     gs_live *live = gs_live_create(&config, &err);
     if (live == NULL) {
@@ -108,6 +129,9 @@ static void run_live(const gs_sim *sim, const small_job *made, const char *carri
     }
     gs_live_run(live);
     gs_live_result_get(live, out);
+    if (out->status == GS_OK && gs_crew_self(crew) == 0) {
+        counts->replayed += replays(name, live, &config) ? 1 : 0;
+    }
     gs_live_destroy(live);
 }
 
@@ -159,7 +183,7 @@ static void run_one(small_job *made, const char *carrier, gs_crew *crew, tally *
         counts->failed++;
         printf("%s, simulated: %s\n", name, simulated.error.text);
     } else {
-        run_live(sim, made, carrier, crew, &live);
+        run_live(name, sim, made, carrier, crew, &live, counts);
         if (gs_crew_self(crew) == 0) {
             compare(name, &simulated, &live, depends_on_timing(made, simulated.weights_hash),
                     counts);
@@ -226,8 +250,8 @@ int main(int argc, char **argv)
     tally counts = {0};
     run_all(launch.ranks - SERVERS, argv[1], argc > 2 ? argv[2] : NULL, crew, &counts);
     if (launch.rank == 0) {
-        printf("%u equal, %u differ, %u by timing, %u failed\n", counts.equal, counts.differ,
-               counts.by_timing, counts.failed);
+        printf("%u equal, %u differ, %u by timing, %u failed; %u replayed\n", counts.equal,
+               counts.differ, counts.by_timing, counts.failed, counts.replayed);
     }
     gs_crew_close(crew);
     if (config.carried.control != NULL) {
