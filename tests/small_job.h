@@ -40,8 +40,8 @@ void small_job_fini(small_job *job);
 /* Another strategy, with parameters likewise. */
 void small_job_use(small_job *job, const gs_strategy *strategy, const char *strategy_text);
 
-/* Parameters for small_job_use with which all that a strategy does happens in a few steps; NULL: its
- * own do. */
+/* Parameters for small_job_use with which all that a strategy does happens in a few steps; NULL:
+ * its own do. */
 const char *small_job_short(const gs_strategy *strategy);
 
 /* What it sends is coded, as on the command line: "topk:ratio=0.1"; NULL: no more. */
