@@ -58,15 +58,15 @@ static void expect_same_bytes(const char *command, unsigned least)
     cr_expect_geq(equal, least, "%s", last);
 }
 
-Test(ranks, end_with_the_bytes_of_the_simulator_over_tcp, .timeout = 280)
+Test(ranks, end_with_the_bytes_of_the_simulator_over_tcp, .timeout = 880)
 {
     char ranks[TEST_PATH_BYTES], command[COMMAND_BYTES];
     program(ranks);
     int port = 20000 + (int)(getpid() % 20000);
     snprintf(command, sizeof command,
              "exec 2>&1; export WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=%d; "
-             "for r in 1 2 3; do RANK=$r LOCAL_RANK=$r timeout 270 %s tcp & done; "
-             "RANK=0 LOCAL_RANK=0 timeout 270 %s tcp; code=$?; wait; exit $code",
+             "for r in 1 2 3; do RANK=$r LOCAL_RANK=$r timeout 800 %s tcp & done; "
+             "RANK=0 LOCAL_RANK=0 timeout 800 %s tcp; code=$?; wait; exit $code",
              port, ranks, ranks);
     expect_same_bytes(command, EQUAL_LEAST);
 }
@@ -82,24 +82,24 @@ static void under_mpi(const char *stem, const char *launcher, const char *flags,
     program(ranks);
     snprintf(command, sizeof command,
              "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-             "ASAN_OPTIONS=detect_leaks=0 timeout 270 %s %s -n %d %s mpi %s 2>&1",
+             "ASAN_OPTIONS=detect_leaks=0 timeout 800 %s %s -n %d %s mpi %s 2>&1",
              launcher, flags, processes, ranks, only);
     expect_same_bytes(command, least);
 }
 
-Test(ranks, end_with_the_bytes_of_the_simulator_over_open_mpi, .timeout = 280)
+Test(ranks, end_with_the_bytes_of_the_simulator_over_open_mpi, .timeout = 880)
 {
     under_mpi("mpi_openmpi", "mpirun.openmpi", "--oversubscribe", 4, "", EQUAL_LEAST);
 }
 
 /* Two and three processes are one and two workers and a server. */
-Test(ranks, of_other_counts_do_so_too, .timeout = 280)
+Test(ranks, of_other_counts_do_so_too, .timeout = 880)
 {
     under_mpi("mpi_openmpi", "mpirun.openmpi", "--oversubscribe", 2, "allreduce", 10);
     under_mpi("mpi_openmpi", "mpirun.openmpi", "--oversubscribe", 3, "allreduce", 10);
 }
 
-Test(ranks, end_with_the_bytes_of_the_simulator_over_mpich, .timeout = 280)
+Test(ranks, end_with_the_bytes_of_the_simulator_over_mpich, .timeout = 880)
 {
     under_mpi("mpi_mpich", "mpiexec.mpich", "", 4, "", EQUAL_LEAST);
 }
