@@ -10,6 +10,7 @@ struct gs_live_pace {
     gs_compute_noise *noise; /* NULL: none */
     gs_input_loader *input;  /* NULL: no input stage */
     gs_paced_unit *units;    /* [unit_count] */
+    gs_time_ns asked_ns; /* noise is not asked for an earlier time: a gradient may be cancelled */
 };
 
 static gs_status make_noise(gs_live_pace *pace, const gs_job *job, gs_arena *arena, gs_error *err)
@@ -65,23 +66,63 @@ static gs_time_ns own_time(gs_time_ns recorded_ns, double factor)
     return gs_time_of((double)recorded_ns * factor + 0.5);
 }
 
-/* One pass over the program, from at_ns on; the units of the last pass are told. */
-static gs_time_ns play(gs_live_pace *pace, const gs_profile_step *program, double factor,
-                       gs_time_ns at_ns, bool is_last)
+static gs_time_ns asked(gs_live_pace *pace, gs_time_ns at_ns)
+{
+    pace->asked_ns = at_ns > pace->asked_ns ? at_ns : pace->asked_ns;
+    return pace->asked_ns;
+}
+
+/* What kernels that start then take longer. */
+static double device_factor(gs_live_pace *pace, int64_t step, gs_time_ns at_ns)
+{
+    return pace->noise == NULL
+               ? pace->compute_scale
+               : pace->compute_scale * gs_compute_noise_factor(pace->noise, pace->rank,
+                                                               (uint64_t)step, asked(pace, at_ns));
+}
+
+static void heat(gs_live_pace *pace, gs_time_ns from_ns, gs_time_ns to_ns)
+{
+    if (pace->noise != NULL && to_ns > from_ns) {
+        from_ns = asked(pace, from_ns);
+        gs_compute_noise_busy(pace->noise, pace->rank, from_ns, asked(pace, to_ns));
+    }
+}
+
+/* A pass over the program. */
+typedef struct pass {
+    int64_t step;
+    double scale;        /* of its samples */
+    gs_time_ns begin_ns; /* of the step */
+    bool is_last;        /* its units are told */
+} pass;
+
+/* From at_ns after the step began; returns when it has ended. Adjacent kernels have one factor, of
+ * the moment in which the first of them starts. */
+static gs_time_ns play(gs_live_pace *pace, const gs_profile_step *program, const pass *now,
+                       gs_time_ns at_ns)
 {
     uint32_t ready = 0;
+    gs_time_ns kernels_ns = at_ns; /* the first of adjacent ones began */
+    double factor = 1.0;
     for (uint32_t i = 0; i < program->segment_count; i++) {
         const gs_segment *segment = &program->segments[i];
         switch (segment->kind) {
         case GS_SEGMENT_INPUT:
-            at_ns = gs_time_after(at_ns, segment->duration_ns);
+            heat(pace, now->begin_ns + kernels_ns, now->begin_ns + at_ns);
+            kernels_ns = at_ns = gs_time_after(at_ns, segment->duration_ns);
             break;
         case GS_SEGMENT_FORWARD:
         case GS_SEGMENT_BACKWARD:
+            if (kernels_ns == at_ns) {
+                factor = now->scale * device_factor(pace, now->step, now->begin_ns + at_ns);
+            }
             at_ns = gs_time_after(at_ns, own_time(segment->duration_ns, factor));
             break;
         case GS_SEGMENT_GRADIENT:
-            if (is_last) {
+            heat(pace, now->begin_ns + kernels_ns, now->begin_ns + at_ns);
+            kernels_ns = at_ns;
+            if (now->is_last) {
                 GS_ASSERT(ready < pace->unit_count);
                 pace->units[ready++] = (gs_paced_unit){segment->index, at_ns};
             }
@@ -91,6 +132,7 @@ static gs_time_ns play(gs_live_pace *pace, const gs_profile_step *program, doubl
             break;
         }
     }
+    heat(pace, now->begin_ns + kernels_ns, now->begin_ns + at_ns);
     return at_ns;
 }
 
@@ -114,23 +156,17 @@ gs_paced_step gs_live_pace_step(gs_live_pace *pace, int64_t step, const gs_plan 
         paced.input_ns = gs_input_loader_take(pace->input, pace->rank, at_ns) - at_ns;
     }
     gs_time_ns begin_ns = gs_time_after(at_ns, paced.input_ns);
-    double device = pace->compute_scale;
-    if (pace->noise != NULL) {
-        device *= gs_compute_noise_factor(pace->noise, pace->rank, (uint64_t)step, begin_ns);
-    }
-    double factor = device * pass_scale(&pace->scenario->workload, plan);
+    pass now = {
+        .step = step, .scale = pass_scale(&pace->scenario->workload, plan), .begin_ns = begin_ns};
     for (uint32_t micro = 0; micro < plan->micro_steps; micro++) {
-        bool is_last = micro + 1 == plan->micro_steps;
+        now.is_last = micro + 1 == plan->micro_steps;
         if (micro > 0 && pace->input != NULL) {
             gs_time_ns wanted_ns = gs_time_after(begin_ns, paced.compute_ns);
             paced.compute_ns = gs_input_loader_take(pace->input, pace->rank, wanted_ns) - begin_ns;
         }
-        paced.compute_ns = play(pace, program, factor, paced.compute_ns, is_last);
+        paced.compute_ns = play(pace, program, &now, paced.compute_ns);
     }
-    paced.optimizer_ns = optimizer_ns(program, device);
-    if (pace->noise != NULL) {
-        gs_compute_noise_busy(pace->noise, pace->rank, begin_ns,
-                              gs_time_after(begin_ns, paced.compute_ns));
-    }
+    gs_time_ns end_ns = gs_time_after(begin_ns, paced.compute_ns);
+    paced.optimizer_ns = optimizer_ns(program, device_factor(pace, step, end_ns));
     return paced;
 }

@@ -52,8 +52,9 @@ under_way() {
 }
 
 codes() {
-    list=exit
+    list="exit"
     for each in $(seq "${2:-0}" $(($1 - 1))); do
+        process=
         eval "process=\$pid_$each"
         code=0
         wait "$process" 2>/dev/null || code=$?
