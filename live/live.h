@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "live/live_net.h"
+#include "models/accelerator.h"
 #include "models/halves.h"
 #include "models/task.h"
 #include "traces/record.h"
@@ -46,10 +47,13 @@ typedef struct gs_live_config {
                                     evaluations, and buckets are not rebuilt */
     gs_record *rows; /* of process 0, filled when the run has ended; NULL: none. Owner: caller */
     gs_crew *crew;   /* NULL: this process alone */
-    bool native;     /* dense all-reduces by the carrier's own, where it has one */
-    gs_time_ns latency_ns;     /* what comes from another process waits so long more, */
-    gs_time_ns jitter_ns;      /* and up to so long more at random */
-    bool (*interrupted)(void); /* true: end early; NULL: never */
+    const gs_accelerator *device; /* that holds the floats of this process and works on them; NULL:
+                                     the processor. It trains on the place then, not beside */
+    uint32_t device_number;       /* of this host */
+    bool native;                  /* dense all-reduces by the carrier's own, where it has one */
+    gs_time_ns latency_ns;        /* what comes from another process waits so long more, */
+    gs_time_ns jitter_ns;         /* and up to so long more at random */
+    bool (*interrupted)(void);    /* true: end early; NULL: never */
 } gs_live_config;
 
 /* Transport loop without delays, a deadline of 5 s; what a run is about is left empty. */

@@ -26,6 +26,10 @@ struct gs_live_computer {
     gs_status status;
     gs_error error;
 
+    /* A stream of the device that spins, and keeps its own time; NULL: no device. */
+    const gs_accelerator *device;
+    void *stream;
+
     /* The thread beside, in processes of a crew. */
     bool has_thread;
     pthread_t thread;
@@ -52,6 +56,25 @@ static void take_gradient(gs_live_computer *computer, const float *weights)
     gs_live_entity *entity = computer->entity;
     computer->status = gs_entity_memory_gradient(&entity->memory, entity->workspace, &entity->plan,
                                                  weights, &computer->loss, &computer->error);
+}
+
+enum { MARK_BEGIN, MARK_END };
+
+/* Until the device is asked again whether it has ended. */
+static const gs_time_ns look_again_ns = 20 * GS_NS_PER_US;
+
+/* The device says how long it took, whatever the processor saw meanwhile. */
+static void begin_on_device(gs_live_computer *computer)
+{
+    computer->device->mark(computer->stream, MARK_BEGIN);
+    computer->device->spin(computer->stream, computer->step.compute_ns);
+    computer->device->mark(computer->stream, MARK_END);
+}
+
+/* -1: it has not ended. */
+static gs_time_ns device_ns(const gs_live_computer *computer)
+{
+    return computer->device->elapsed_ns(computer->stream, MARK_BEGIN, MARK_END);
 }
 
 /* Keeps a core busy until then, unless nobody wants it any more. */
@@ -146,6 +169,8 @@ static void begin_paced(gs_live_computer *computer)
     }
     if (computer->has_thread) {
         begin_beside(computer);
+    } else if (computer->stream != NULL) {
+        begin_on_device(computer);
     }
     gs_parcel parcel =
         turn_of(computer, computer->began_ns + computer->step.units[0].after_ns - gs_live_clock());
@@ -173,8 +198,9 @@ void gs_live_compute_begin(gs_live_entity *entity)
     gs_live_post(entity->shared, &parcel, false);
 }
 
-/* What has passed when the backward pass ends, for the rows. */
-static void note_compute(const gs_live_computer *computer)
+/* What has passed when the backward pass ends, for the rows. device_ns: as a device says; -1: none
+ * does. */
+static void note_compute(const gs_live_computer *computer, gs_time_ns device_ns)
 {
     gs_live_entity *entity = computer->entity;
     gs_time_ns start_ns = entity->shared->start_ns;
@@ -186,7 +212,8 @@ static void note_compute(const gs_live_computer *computer)
     }
     gs_live_note(entity, (gs_live_entry){.act = GS_ACT_COMPUTE,
                                          .from_ns = began_ns,
-                                         .to_ns = gs_live_clock() - start_ns});
+                                         .to_ns = device_ns >= 0 ? began_ns + device_ns
+                                                                 : gs_live_clock() - start_ns});
 }
 
 static uint32_t next_unit(const gs_live_computer *computer)
@@ -227,8 +254,17 @@ void gs_live_compute_turn(gs_live_entity *entity, const gs_parcel *parcel)
         }
         return;
     }
+    gs_time_ns passed_ns = -1;
+    if (computer->stream != NULL) {
+        passed_ns = device_ns(computer);
+        if (passed_ns < 0) {
+            gs_parcel again = turn_of(computer, look_again_ns);
+            gs_live_post(entity->shared, &again, false);
+            return;
+        }
+    }
     join_beside(computer);
-    note_compute(computer);
+    note_compute(computer, passed_ns);
     gs_live_entity_backward(entity, computer->loss);
 }
 
@@ -239,7 +275,7 @@ void gs_live_compute_cancel(gs_live_entity *entity)
     join_beside(computer); /* a pass that trains cannot be stopped: it ends, and is dropped */
     computer->gradient++;
     entity->in_backward = false;
-    note_compute(computer);
+    note_compute(computer, -1);
 }
 
 void gs_live_compute_applied(gs_live_entity *entity)
@@ -269,11 +305,12 @@ bool gs_live_is_computing(gs_live_entity *entity)
 
 /* ---------------------------------------------------------------- opening */
 
-/* Only where the entity's place must go on moving the network. */
+/* Only where the entity's place must go on moving the network, and no device does the work. */
 static bool needs_thread(const gs_live_config *config)
 {
-    return config->compute == GS_COMPUTE_SPIN ||
-           (config->compute == GS_COMPUTE_TRAIN && config->crew != NULL && config->task != NULL);
+    bool trains = config->compute == GS_COMPUTE_TRAIN && config->crew != NULL;
+    return config->device == NULL &&
+           (config->compute == GS_COMPUTE_SPIN || (trains && config->task != NULL));
 }
 
 static gs_status start_thread(gs_live_computer *computer, gs_error *err)
@@ -303,6 +340,10 @@ gs_status gs_live_computer_open(gs_live_entity *entity, gs_error *err)
         GS_TRY(gs_live_pace_create(config->scenario, config->job, entity->number, &entity->arena,
                                    &computer->pace, err));
     }
+    if (config->device != NULL && config->compute == GS_COMPUTE_SPIN) {
+        computer->device = config->device;
+        GS_TRY(config->device->open(config->device_number, &computer->stream, err));
+    }
     if (!needs_thread(config)) {
         return GS_OK;
     }
@@ -314,6 +355,9 @@ gs_status gs_live_computer_open(gs_live_entity *entity, gs_error *err)
 
 void gs_live_computer_close(gs_live_computer *computer)
 {
+    if (computer->stream != NULL) {
+        computer->device->close(computer->stream);
+    }
     if (!computer->has_thread) {
         return;
     }

@@ -68,6 +68,9 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
     *entity = (gs_live_entity){.shared = shared, .self = self};
     entity->number = self.role == GS_WORKER ? self.index : config->job->ranks + self.index;
     gs_arena_init(&entity->arena);
+    if (config->device != NULL) {
+        GS_TRY(config->device->open(config->device_number, &entity->device, err));
+    }
     gs_entity_memory_config memory = {.job = config->job,
                                       .layout = &shared->layout,
                                       .coding = &config->strategy->coding,
@@ -75,7 +78,9 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
                                       .task = config->task,
                                       .batch_per_rank = config->batch_per_rank,
                                       .number = config->number,
-                                      .staleness = &entity->staleness};
+                                      .staleness = &entity->staleness,
+                                      .device = config->device,
+                                      .device_context = entity->device};
     if (config->task != NULL && self.role == GS_WORKER) {
         GS_TRY(gs_task_workspace_create(config->task,
                                         gs_samples_max(&shared->layout, config->batch_per_rank),
@@ -120,6 +125,9 @@ void gs_live_entity_fini(gs_live_entity *entity)
     }
     free(entity->looks);
     free(entity->marks);
+    if (entity->device != NULL) {
+        entity->shared->config.device->close(entity->device);
+    }
     gs_arena_fini(&entity->arena);
 }
 

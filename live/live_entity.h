@@ -60,6 +60,7 @@ typedef struct gs_live_entity {
     uint32_t number;
     gs_driver *driver;
     gs_entity_memory memory;
+    void *device;                 /* opened of config.device; NULL: none */
     gs_wire *wire;                /* NULL: nothing is coded */
     gs_staleness staleness;       /* of what it applied */
     gs_task_workspace *workspace; /* NULL: timing only, or a server */

@@ -1,6 +1,7 @@
 #include "tools/live_crew.h"
 
 #include "base/hash.h"
+#include "live/accelerator_module.h"
 #include "tools/interrupt.h"
 #include "tools/message.h"
 #include "tools/version.h"
@@ -92,6 +93,7 @@ static gs_status open_as(gs_live_crew *crew, int transport, const gs_live_settin
     }
     GS_TRY(gs_carrier_find(crew->transport, &config.carrier, err));
     if (transport == GS_TRANSPORT_NCCL) {
+        GS_TRY(gs_accelerator_find("cuda", &crew->device, err));
         GS_TRY(open_control(crew, &config, err));
     }
     return gs_crew_open(&config, &crew->crew, err);
@@ -117,6 +119,7 @@ gs_status gs_live_crew_open(gs_live_crew *crew, const gs_cli *cli, const gs_live
     gs_status status = open_as(crew, transport, settings, err);
     if (status == GS_EUNSUPPORTED && is_auto && transport == GS_TRANSPORT_NCCL) {
         close_control(crew, false);
+        crew->device = NULL;
         crew->no_device = *err;
         crew->note = crew->no_device.text;
         status = open_as(crew, GS_TRANSPORT_TCP, settings, err);

@@ -3,6 +3,7 @@
 #define GS_TOOLS_LIVE_CREW_H
 
 #include "live/crew.h"
+#include "models/accelerator.h"
 #include "tools/cli.h"
 #include "tools/launcher.h"
 #include "traces/scenario/scenario.h"
@@ -14,7 +15,8 @@ typedef struct gs_live_crew {
     const char *note;          /* why it is not the transport that was meant; NULL: it is */
     const gs_carrier *control; /* of nccl: what its heads travel on; NULL: none */
     void *control_net;
-    gs_error no_device; /* of the note */
+    const gs_accelerator *device; /* of nccl: that of each process holds its floats; NULL: none */
+    gs_error no_device;           /* of the note */
 } gs_live_crew;
 
 /* Finds the launcher; of its processes all but 0 keep what they would say (tools/message.h).

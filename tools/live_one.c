@@ -52,6 +52,8 @@ static gs_live_config config_of(const gs_live_plan *plan, const gs_strategy_choi
                                             : GS_COMPUTE_SPIN;
     config.scenario = scenario;
     config.rows = rows;
+    config.device = plan->crew->device;
+    config.device_number = plan->crew->launch.local_rank;
     config.native = settings->allreduce == 1;
     config.latency_ns = settings->latency_ns;
     config.jitter_ns = settings->jitter_ns;
