@@ -4,6 +4,7 @@
 #                bytes
 #   all          every strategy likewise
 #   program      `gradsync live` learns the same over nccl as over tcp
+#   spin         replayed durations keep the device busy for as long as they say
 #   no_device    without a device it says so in one line and ends with 2
 #   error        an error of the network ends all four of them
 set -u
@@ -76,6 +77,16 @@ program)
     if [ -z "$nccl" ] || [ "$nccl" != "$tcp" ]; then
         fail "the loss is $nccl over nccl, $tcp over tcp"
     fi
+    ;;
+spin)
+    # 38.6 ms of kernels a step, as the profile says; the device's own events say how long it span.
+    words='workload.real_gradients=false noise.compute.kind=none live.compute=replay live.pace=spin'
+    # shellcheck disable=SC2086 # a list of words
+    all "$folder/fake_gradsync" live demo-ethernet $words workload.budget.steps=4 -s allreduce \
+        --transport nccl --json --seeds 1
+    [ "$(codes)" = "0 0 0 0 " ] || fail "exit codes $(codes)"
+    compute=$(sed -n 's/.*"compute_ns": \([0-9]*\).*/\1/p' "$scratch/out0")
+    [ "$compute" -ge 38000000 ] && [ "$compute" -le 60000000 ] || fail "computes for $compute ns"
     ;;
 no_device)
     export FAKE_CUDA_DEVICES=0
