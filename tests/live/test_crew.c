@@ -15,8 +15,6 @@
 
 enum { PROCESSES_MAX = 5, KILLED = 128 + SIGKILL, NOT_OPEN = 99 };
 
-extern const gs_carrier gs_carrier_tcp;
-
 static const gs_time_ns patience_ns = 1500 * GS_NS_PER_MS;
 
 /* What a process does with its crew; returns its exit code, 0 is well. */
@@ -39,8 +37,7 @@ static void run_child(body *what, uint32_t count, uint32_t self, uint32_t port)
 {
     char address[32];
     snprintf(address, sizeof address, "127.0.0.1:%u", port);
-    gs_crew_config config = {.carrier = &gs_carrier_tcp,
-                             .carried = {.chunk_bytes = 65000,
+    gs_crew_config config = {.carried = {.chunk_bytes = 65000,
                                          .poll_ns = 50 * GS_NS_PER_US,
                                          .deadline_ns = patience_ns,
                                          .processes = count,
@@ -49,7 +46,8 @@ static void run_child(body *what, uint32_t count, uint32_t self, uint32_t port)
                                          .address = address}};
     gs_crew *crew;
     gs_error err;
-    if (gs_crew_open(&config, &crew, &err) != GS_OK) {
+    if (gs_carrier_find("tcp", &config.carrier, &err) != GS_OK ||
+        gs_crew_open(&config, &crew, &err) != GS_OK) {
         (void)fprintf(stderr, "process %u: %s\n", self, err.text);
         _exit(NOT_OPEN);
     }

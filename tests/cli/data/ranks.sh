@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # For cases of live: starts processes as torchrun does, over TCP, on a scenario of four ranks whose steps take
 # 15 ms.
 #   start RANK COUNT ARGUMENT...     one of them, in the background; its pid is then in $pid_RANK
