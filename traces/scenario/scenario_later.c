@@ -51,7 +51,7 @@ static const gs_field live_fields[] = {
     {"jitter", GS_FIELD_DURATION, GS_FIELD_AT(gs_live_settings, jitter_ns), "0s", 0, 6e10, NULL,
      "likewise at random, up to so much"},
     {"chunk", GS_FIELD_BYTES, GS_FIELD_AT(gs_live_settings, chunk_bytes), "65000B", 1024, 1e9, NULL,
-     "largest piece that is handed to the network; MPI over TCP is best just below 64 KiB"},
+     "largest piece that is handed to the network; MPI over TCP is best just below 64 KiB, and within a host has at least 1 MiB"},
     {"poll", GS_FIELD_DURATION, GS_FIELD_AT(gs_live_settings, poll_ns), "50us", 1000, 1e9, NULL,
      "longest sleep between two looks at the network"},
 };
