@@ -1,84 +1,17 @@
 /* Crews of forked processes over TCP. */
-#include "live/crew.h"
-#include "live/carriers/tcp_socket.h"
 #include "live/live_net.h"
+#include "tests/live/forked_crew.h"
 
-#include <criterion/criterion.h>
-
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-enum { PROCESSES_MAX = 5, KILLED = 128 + SIGKILL, NOT_OPEN = 99 };
 
 static const gs_time_ns patience_ns = 1500 * GS_NS_PER_MS;
 
-/* What a process does with its crew; returns its exit code, 0 is well. */
-typedef int body(gs_crew *crew);
-
-static uint32_t free_port(void)
+static void expect_all(forked_body *what, uint32_t count, int wanted)
 {
-    for (uint32_t port = 10000 + (uint32_t)getpid() % 20000; port < 32000; port += 19) {
-        int listening = gs_tcp_listen(NULL, port);
-        if (listening >= 0) {
-            (void)close(listening);
-            return port;
-        }
-    }
-    cr_assert_fail("no free port");
-    return 0;
-}
-
-static void run_child(body *what, uint32_t count, uint32_t self, uint32_t port)
-{
-    char address[32];
-    snprintf(address, sizeof address, "127.0.0.1:%u", port);
-    gs_crew_config config = {.carried = {.chunk_bytes = 65000,
-                                         .poll_ns = 50 * GS_NS_PER_US,
-                                         .deadline_ns = patience_ns,
-                                         .processes = count,
-                                         .process = self,
-                                         .local_process = self,
-                                         .address = address}};
-    gs_crew *crew;
-    gs_error err;
-    if (gs_carrier_find("tcp", &config.carrier, &err) != GS_OK ||
-        gs_crew_open(&config, &crew, &err) != GS_OK) {
-        (void)fprintf(stderr, "process %u: %s\n", self, err.text);
-        _exit(NOT_OPEN);
-    }
-    int code = what(crew);
-    gs_crew_close(crew);
-    _exit(code);
-}
-
-static void run_crew(body *what, uint32_t count, int codes[])
-{
-    pid_t pids[PROCESSES_MAX];
-    uint32_t port = free_port();
-    (void)fflush(NULL);
-    for (uint32_t i = 0; i < count; i++) {
-        pids[i] = fork();
-        cr_assert(pids[i] >= 0);
-        if (pids[i] == 0) {
-            run_child(what, count, i, port);
-        }
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        int status = 0;
-        cr_assert_eq(waitpid(pids[i], &status, 0), pids[i]);
-        codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-}
-
-static void expect_all(body *what, uint32_t count, int wanted)
-{
-    int codes[PROCESSES_MAX];
-    run_crew(what, count, codes);
+    int codes[FORKED_MAX];
+    forked_run(what, count, patience_ns, codes);
     for (uint32_t i = 0; i < count; i++) {
         cr_expect_eq(codes[i], wanted, "process %u of %u: %d", i, count, codes[i]);
     }
@@ -99,7 +32,7 @@ static int do_services(gs_crew *crew)
     gs_error err = {.text = ""};
     uint32_t self = gs_crew_self(crew), size = gs_crew_size(crew);
     char mine[8] = {0}, shared[8] = {0};
-    gs_crew_bytes all[PROCESSES_MAX];
+    gs_crew_bytes all[FORKED_MAX];
     gs_time_ns start, before = gs_live_clock();
     if (gs_crew_same(crew, "colour", "blue", &err) != GS_OK) {
         return fail(crew, 1, err.text);
@@ -194,7 +127,7 @@ static void (*leave)(void);
 
 static gs_status do_phase(gs_crew *crew, int phase, gs_error *err)
 {
-    gs_crew_bytes all[PROCESSES_MAX] = {{0}};
+    gs_crew_bytes all[FORKED_MAX] = {{0}};
     int64_t value = 7;
     gs_time_ns start;
     gs_status status = GS_OK;
@@ -205,7 +138,7 @@ static gs_status do_phase(gs_crew *crew, int phase, gs_error *err)
         return gs_crew_share(crew, &value, sizeof value, err);
     case GATHER:
         status = gs_crew_gather(crew, &value, sizeof value, all, err);
-        for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
+        for (uint32_t i = 0; i < FORKED_MAX; i++) {
             free(all[i].data);
         }
         return status;
@@ -269,8 +202,8 @@ static int lose_one(gs_crew *crew)
 static void expect_loss(int code_of_lost)
 {
     for (phase_of_loss = 0; phase_of_loss < PHASES; phase_of_loss++) {
-        int codes[PROCESSES_MAX];
-        run_crew(lose_one, 4, codes);
+        int codes[FORKED_MAX];
+        forked_run(lose_one, 4, patience_ns, codes);
         for (uint32_t i = 0; i < 4; i++) {
             cr_expect_eq(codes[i], i == 2 ? code_of_lost : 0, "phase %d, process %u: %d",
                          phase_of_loss, i, codes[i]);
@@ -281,7 +214,7 @@ static void expect_loss(int code_of_lost)
 Test(crew, one_that_is_killed_in_any_phase_is_named_and_nobody_waits_for_it)
 {
     leave = kill_self;
-    expect_loss(KILLED);
+    expect_loss(FORKED_KILLED);
 }
 
 static void sleep_long(void)
@@ -296,8 +229,8 @@ Test(crew, one_that_never_comes_is_named_at_the_deadline)
 {
     leave = sleep_long;
     for (phase_of_loss = 0; phase_of_loss < RUN; phase_of_loss += GATHER) {
-        int codes[PROCESSES_MAX];
-        run_crew(lose_one, 3, codes);
+        int codes[FORKED_MAX];
+        forked_run(lose_one, 3, patience_ns, codes);
         for (uint32_t i = 0; i < 3; i++) {
             cr_expect_eq(codes[i], 0, "phase %d, process %u: %d", phase_of_loss, i, codes[i]);
         }
@@ -353,7 +286,7 @@ static int send_late_and_early(gs_crew *crew)
                 return fail(crew, 3, "a frame of another run");
             }
         }
-        gs_crew_bytes all[PROCESSES_MAX] = {{0}};
+        gs_crew_bytes all[FORKED_MAX] = {{0}};
         if (gs_crew_gather(crew, &run, sizeof run, all, &err) != GS_OK) {
             return fail(crew, 4, err.text);
         }
