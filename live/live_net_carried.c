@@ -57,9 +57,21 @@ static const gs_packer *packer_of(gs_number number)
                                : NULL;
 }
 
+static void give_back(carried_net *net, gs_envelope *envelope)
+{
+    if (envelope->handle != NULL) {
+        gs_crew_give_back(net->config.crew, &(gs_carried){.handle = envelope->handle});
+        envelope->handle = NULL;
+    }
+}
+
+/* Frames of a run that failed lie in the mailbox, and with entities that wait for others. */
 static void close_net(void *memory)
 {
     carried_net *net = memory;
+    for (uint32_t i = 0; i < net->box.chunk_count * GS_MAILBOX_CHUNK; i++) {
+        give_back(net, &net->box.chunks[i / GS_MAILBOX_CHUNK][i % GS_MAILBOX_CHUNK]);
+    }
     gs_mailbox_fini(&net->box);
     gs_arena_fini(&net->arena);
     free(net->sent);
@@ -356,10 +368,7 @@ static gs_take take(void *memory, uint32_t place, gs_time_ns until_ns, gs_parcel
 static bool release(void *memory, gs_parcel *parcel)
 {
     carried_net *net = memory;
-    void *handle = ((gs_envelope *)(void *)parcel)->handle;
-    if (handle != NULL) {
-        gs_crew_give_back(net->config.crew, &(gs_carried){.handle = handle});
-    }
+    give_back(net, (gs_envelope *)(void *)parcel);
     gs_mailbox_release(&net->box, parcel);
     return true;
 }
