@@ -14,6 +14,11 @@
 
 enum { FLAG_WORDS = 2 };
 
+static bool is_live(const gs_cli *cli)
+{
+    return cli->verb == GS_VERB_live;
+}
+
 /* Words of the command line, then what flags say: the last one wins. */
 static size_t gather_overrides(const gs_cli *cli, gs_arena *arena, const char **out)
 {
@@ -64,7 +69,7 @@ static int load(const gs_cli *cli, const char *file, const char *text, gs_loaded
         .strategies = cli->strategies,
         .strategy_count = cli->strategy_count,
         .ranks = out->launcher.ranks,
-        .with_servers = strcmp(gs_verb_at(cli->verb)->name, "live") == 0,
+        .with_servers = is_live(cli),
         .data_dir = gs_places_data(),
         .user_dir = user_dir[0] == '\0' ? NULL : user_dir,
         .text = text,
@@ -126,10 +131,30 @@ char *gs_scenario_model_name(const gs_scenario *scenario)
     return gs_text("%s on %s", workload->task.model->name, workload->task.data.source->name);
 }
 
+/* As the processes of a live run are started again. */
+static const char *starter_of(const char *variable)
+{
+    static const char *const starters[][2] = {
+        {"OMPI_COMM_WORLD_SIZE", "mpirun -n"},
+        {"PMI_SIZE", "mpiexec -n"},
+        {"SLURM_NTASKS", "srun -n"},
+        {"WORLD_SIZE", "torchrun --no_python --nproc-per-node"}};
+    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
+        if (strcmp(variable, starters[i][0]) == 0) {
+            return starters[i][1];
+        }
+    }
+    return NULL;
+}
+
 void gs_scenario_put_command(const gs_cli *cli, const gs_loaded *loaded, FILE *out)
 {
-    if (loaded->launcher.variable != NULL) {
-        fprintf(out, "%s=%" PRId64 " ", loaded->launcher.variable, loaded->launcher.ranks);
+    const char *variable = loaded->launcher.variable;
+    const char *starter = variable != NULL && is_live(cli) ? starter_of(variable) : NULL;
+    if (starter != NULL) {
+        fprintf(out, "%s %" PRId64 " ", starter, loaded->launcher.ranks);
+    } else if (variable != NULL) {
+        fprintf(out, "%s=%" PRId64 " ", variable, loaded->launcher.ranks);
     }
     fprintf(out, "gradsync %s", gs_verb_at(cli->verb)->name);
     for (size_t i = 0; i < cli->word_count; i++) {

@@ -18,16 +18,20 @@ static char *sure_text(const gs_sim_report *report, const gs_ratio *ratio)
 {
     char low[GS_UNIT_TEXT_BYTES];
     char high[GS_UNIT_TEXT_BYTES];
+    const char *pairs = report->is_measured ? "runs" : "seeds";
+    if (ratio->pairs < 2 && report->is_measured) {
+        return gs_text("one run: no interval; --repeat 5 gives one");
+    }
     if (ratio->pairs < 2) {
         return gs_text("%s", gs_scenario_is_random(report->scenario)
                                  ? "one seed: no interval; --seeds 5 gives one"
                                  : "nothing is random: the same for every seed");
     }
     if (ratio->same) {
-        return gs_text("the same for all %zu seeds", ratio->pairs);
+        return gs_text("the same for all %zu %s", ratio->pairs, pairs);
     }
     gs_sim_interval_text(ratio->low, ratio->high, low, high);
-    return gs_text("95 %% CI %s to %s, %zu seeds", low, high, ratio->pairs);
+    return gs_text("95 %% CI %s to %s, %zu %s", low, high, ratio->pairs, pairs);
 }
 
 /* The same for the step time of one strategy. */
@@ -39,9 +43,10 @@ static char *sure_step_text(const gs_sim_report *report, const gs_spread *step)
     }
     char low[GS_UNIT_TEXT_BYTES];
     char high[GS_UNIT_TEXT_BYTES];
-    return gs_text("95 %% CI %s to %s, %zu seeds",
+    return gs_text("95 %% CI %s to %s, %zu %s",
                    gs_format_duration((gs_time_ns)llround(step->low), low),
-                   gs_format_duration((gs_time_ns)llround(step->high), high), step->count);
+                   gs_format_duration((gs_time_ns)llround(step->high), high), step->count,
+                   report->is_measured ? "runs" : "seeds");
 }
 
 /* How many parameters the label sets. */

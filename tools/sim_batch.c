@@ -20,6 +20,12 @@ static char *command_text(const gs_cli *cli, const gs_loaded *loaded)
     size_t bytes = 0;
     FILE *out = gs_need(open_memstream(&text, &bytes));
     gs_scenario_put_command(cli, loaded, out);
+    if (cli->from[GS_FLAG_transport] == GS_FROM_FLAG) {
+        fprintf(out, " --transport %s", gs_live_transport_names[cli->flags.transport]);
+    }
+    if (cli->flags.repeat > 1) {
+        fprintf(out, " --repeat %" PRId64, cli->flags.repeat);
+    }
     if (cli->flags.gradients > 0) {
         fprintf(out, " --gradients %" PRId64, cli->flags.gradients);
     }
@@ -58,7 +64,7 @@ void gs_sim_batch_header(const gs_cli *cli, const gs_loaded *loaded, const char 
         fprintf(out, "%s\n", how);
     }
     put_budget(&loaded->scenario, out);
-    if (loaded->launcher.variable != NULL) {
+    if (loaded->launcher.variable != NULL && how == NULL) {
         fprintf(out, "%" PRId64 " ranks instead of the scenario's, as %s says\n",
                 loaded->launcher.ranks, loaded->launcher.variable);
     }
@@ -193,7 +199,7 @@ static void tell_aside(const gs_cli *cli, const gs_loaded *loaded, const gs_sim_
         if (cli->environment[0] != '\0') {
             gs_complain("from the environment: %s", cli->environment);
         }
-        if (loaded->launcher.variable != NULL) {
+        if (loaded->launcher.variable != NULL && !report->is_measured) {
             gs_complain("%" PRId64 " ranks instead of the scenario's, as %s says",
                         loaded->launcher.ranks, loaded->launcher.variable);
         }
@@ -209,6 +215,7 @@ static int finish(gs_sim_batch *batch, gs_loaded *loaded, gs_output *output)
     gs_error err = {0};
     gs_sim_report_make(batch->scenario, batch->seeds, batch->outcomes, cli->flags.step_limit,
                        &report);
+    report.is_measured = batch->how != NULL;
     int code = code_of(cli, &report);
     gs_status stored = gs_sim_store_finish(batch, &err);
     if (stored != GS_OK && code == GS_EXIT_OK) {

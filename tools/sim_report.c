@@ -316,7 +316,8 @@ static void put_underflow(const gs_scenario *scenario, const gs_sim_row *row, FI
 
 void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
 {
-    if (report->rows[0].runs > 1 && !gs_scenario_is_random(report->scenario)) {
+    if (report->rows[0].runs > 1 && !report->is_measured &&
+        !gs_scenario_is_random(report->scenario)) {
         fputs("no noise and no real gradients: seeds cannot matter, --seeds 1 says the same\n",
               out);
     }

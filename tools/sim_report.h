@@ -48,6 +48,7 @@ typedef struct gs_sim_row {
 
 typedef struct gs_sim_report {
     const gs_scenario *scenario;
+    bool is_measured;         /* on real ranks: a seed may run several times; set by the caller */
     gs_time_ns step_limit_ns; /* 0: none */
     char limit_title[64];     /* "P(step > 200 ms)" */
     char learned_title[64];   /* "final accuracy +- sd" */
