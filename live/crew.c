@@ -86,6 +86,15 @@ const char *gs_crew_name(gs_crew *crew, uint32_t process)
     return crew->name;
 }
 
+uint32_t gs_crew_on_host(const gs_crew *crew)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < crew->size; i++) {
+        count += strcmp(crew->members[i].host, crew->members[crew->self].host) == 0;
+    }
+    return count;
+}
+
 const gs_error *gs_crew_broken(const gs_crew *crew)
 {
     return crew->is_broken ? &crew->broken : NULL;

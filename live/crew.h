@@ -33,6 +33,8 @@ gs_time_ns gs_crew_deadline_ns(const gs_crew *crew);
 void gs_crew_hurry(gs_crew *crew, gs_time_ns until_ns);
 /* "process 3 (host gpu7, pid 4242)"; good until the next call. */
 const char *gs_crew_name(gs_crew *crew, uint32_t process);
+/* How many of them this host has. */
+uint32_t gs_crew_on_host(const gs_crew *crew);
 /* A process is gone: the error says which; NULL: none is. */
 const gs_error *gs_crew_broken(const gs_crew *crew);
 /* Which one; GS_NOT_HERE: none is, or nobody knows. */

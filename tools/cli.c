@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "tools/cli_sources.h"
+#include "tools/launcher.h"
 #include "tools/message.h"
 #include "tools/verbs.h"
 #include "tools/version.h"
@@ -225,6 +226,11 @@ static void settle(gs_cli *cli)
     if (cli->flags.color == GS_COLOR_AUTO && terminal && no_color != NULL && no_color[0] != '\0') {
         gs_cli_note_variable(cli, "NO_COLOR", no_color);
         terminal = false;
+    }
+    gs_launcher launcher;
+    gs_error err;
+    if (gs_launcher_find(&launcher, &err) != GS_OK || launcher.variable != NULL) {
+        terminal = false; /* mpirun shows process 0 a terminal, also where it writes to a file */
     }
     cli->bold =
         cli->flags.color == GS_COLOR_ALWAYS || (cli->flags.color == GS_COLOR_AUTO && terminal &&

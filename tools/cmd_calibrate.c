@@ -230,7 +230,10 @@ int gs_cmd_calibrate(const gs_cli *cli)
         code = code == GS_EXIT_OK ? check(cli, &loaded, &crew) : code;
         code = gs_live_crew_agree(&crew, code);
         code = code == GS_EXIT_OK ? gs_live_crew_same(&crew, cli, &loaded.scenario) : code;
-        code = code == GS_EXIT_OK ? run(cli, &loaded, &crew) : code;
+        if (code == GS_EXIT_OK) {
+            gs_live_crew_tell_crowd(&crew, cli);
+            code = run(cli, &loaded, &crew);
+        }
     }
     gs_live_crew_close(&crew);
     gs_scenario_unload(&loaded);

@@ -60,10 +60,21 @@ static int check_runnable(const gs_cli *cli, const gs_loaded *loaded, const gs_l
 
 /* ---------------------------------------------------------------- the runs */
 
-static void tell_note(const gs_cli *cli, const gs_live_crew *crew)
+static void tell_notes(const gs_cli *cli, const gs_loaded *loaded, const gs_live_crew *crew)
 {
+    const gs_workload *workload = &loaded->scenario.workload;
+    const gs_live_settings *live = &loaded->scenario.live;
     if (crew->note != NULL && !cli->flags.quiet) {
         gs_complain("note: transport tcp instead of nccl: %s", crew->note);
+    }
+    if (live->compute == 0 && !workload->timed_by_flops && !cli->flags.quiet) {
+        gs_complain(
+            "note: the ranks train %s, whatever that takes here; sim's clock is that of %s. "
+            "If that is another job, live.compute=replay plays its durations",
+            workload->task.model->name, workload->profile->source);
+    }
+    if (live->compute == 0 || live->pace == 1) {
+        gs_live_crew_tell_crowd(crew, cli);
     }
 }
 
@@ -166,7 +177,7 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_live_crew *crew)
     if (code != GS_EXIT_OK) {
         return code;
     }
-    tell_note(cli, crew);
+    tell_notes(cli, loaded, crew);
     char *how = how_text(&loaded->scenario, crew);
     gs_sim_batch_begin(cli, loaded, how, (uint32_t)cli->flags.repeat, &batch);
     gs_interrupt_watch();

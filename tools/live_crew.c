@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 gs_status gs_live_crew_find(gs_live_crew *out, gs_error *err)
 {
@@ -19,6 +20,17 @@ gs_status gs_live_crew_find(gs_live_crew *out, gs_error *err)
         gs_message_keep();
     }
     return GS_OK;
+}
+
+void gs_live_crew_tell_crowd(const gs_live_crew *crew, const gs_cli *cli)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t processes = crew->crew == NULL ? 1 : gs_crew_on_host(crew->crew);
+    if (!cli->flags.quiet && processors > 0 && processes > (uint32_t)processors) {
+        gs_complain("note: %u processes on %ld processors of one host: while one computes another "
+                    "waits, and what is measured is that; on machines of their own they are faster",
+                    processes, processors);
+    }
 }
 
 bool gs_live_crew_speaks(const gs_live_crew *crew)

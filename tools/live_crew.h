@@ -28,6 +28,9 @@ GS_MUST_USE gs_status gs_live_crew_find(gs_live_crew *out, gs_error *err);
 GS_MUST_USE gs_status gs_live_crew_open(gs_live_crew *crew, const gs_cli *cli,
                                         const gs_live_settings *settings, gs_error *err);
 void gs_live_crew_close(gs_live_crew *crew);
+/* Says, unless --quiet, where this host has fewer processors than processes: they wait for each
+ * other then. */
+void gs_live_crew_tell_crowd(const gs_live_crew *crew, const gs_cli *cli);
 /* Process 0 speaks for all. */
 bool gs_live_crew_speaks(const gs_live_crew *crew);
 /* All agree how they got here: code is that of this process, and becomes that of the first one that

@@ -88,10 +88,12 @@ static char *worse_text(const gs_sim_report *report, const gs_sim_row *row, cons
         return gs_text("%s", "");
     }
     const gs_spread *spread = &loss.spread;
-    char *sure = spread->count == 1 ? gs_text("one seed: no interval")
-                                    : gs_text("%s95 %% CI %.3g to %.3g, %zu seeds",
-                                              loss.by_each ? "with each seed; " : "", spread->low,
-                                              spread->high, spread->count);
+    const char *pair = report->is_measured ? "run" : "seed";
+    char *sure = spread->count == 1 ? gs_text("one %s: no interval", pair)
+                 : loss.by_each     ? gs_text("with each %s; 95 %% CI %.3g to %.3g, %zu %ss", pair,
+                                              spread->low, spread->high, spread->count, pair)
+                                    : gs_text("95 %% CI %.3g to %.3g, %zu %ss", spread->low,
+                                              spread->high, spread->count, pair);
     char *cause = cause_text(report, row, best);
     char *text =
         gs_text("; %s, %s, ends at %.4g, %.3g %s it (%s)%s", row->label, praise, row->learned.mean,
