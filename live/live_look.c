@@ -13,6 +13,8 @@ static void keep_look(gs_live_entity *entity, int64_t steps)
     size_t count;
     gs_driver_model_view(entity->driver, &vector, &weight);
     const float *model = gs_entity_memory_vector(&entity->memory, vector, &count);
+    bool is_again = entity->look_count > 0 && entity->marks[entity->look_count - 1].step == steps;
+    entity->look_count -= is_again ? 1 : 0; /* a mark at the end: what came last is the model */
     if (entity->look_count == entity->look_capacity) {
         uint32_t capacity = entity->look_capacity == 0 ? 32 : 2 * entity->look_capacity;
         float *looks = realloc(entity->looks, capacity * count * sizeof *looks);

@@ -90,7 +90,8 @@ static void put_facts(gs_page *page, const gs_measured_cluster *measured,
                  gs_json_new_int(4 * measured->work_elements));
 }
 
-static void put_notes(gs_page *page, const gs_measured_cluster *measured, const gs_cli *cli)
+static void put_notes(gs_page *page, const gs_measured_cluster *measured,
+                      const gs_scenario *scenario, const gs_cli *cli)
 {
     for (uint32_t i = 0; i < measured->note_count; i++) {
         gs_page_note(page, "%s", measured->notes[i]);
@@ -105,6 +106,12 @@ static void put_notes(gs_page *page, const gs_measured_cluster *measured, const 
         gs_page_note(page, "nothing is written: -o FILE writes the scenario with these values");
     } else {
         gs_page_note(page, "next: gradsync sim %s", cli->flags.output);
+    }
+    if (scenario->cluster.servers > 0) {
+        gs_page_note(page,
+                     "gradsync live runs parameter servers on processes of their own: start "
+                     "%" PRId64 ", for %" PRIu32 " ranks and the servers",
+                     scenario->ranks + scenario->cluster.servers, scenario->ranks);
     }
 }
 
@@ -128,7 +135,7 @@ int gs_calibrate_page(const gs_cli *cli, const gs_measured_cluster *measured,
     put_model(measured, &page.table);
     put_curve(&measured->ring, "ring", &page.table);
     put_curve(&measured->native, "native", &page.table);
-    put_notes(&page, measured, cli);
+    put_notes(&page, measured, scenario, cli);
     int code = gs_page_print(&page, &to_standard_output);
     gs_page_fini(&page);
     return code;

@@ -8,12 +8,53 @@
 #include "tools/progress.h"
 #include "tools/sim_batch.h"
 #include "tools/verbs.h"
+#include "traces/recording.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---------------------------------------------------------------- before the runs */
+
+/* A file that is there is written over only where it is a recording: the name may be mistyped, or
+ * be that of the database. */
+static int check_recording(const gs_cli *cli)
+{
+    const char *file = cli->flags.recording;
+    gs_recording old;
+    gs_error err;
+    if (strcmp(file, cli->flags.output) == 0) {
+        gs_complain("--recording and --output name the same file, %s", file);
+        return GS_EXIT_USAGE;
+    }
+    bool is_new = access(file, F_OK) != 0;
+    FILE *probe = fopen(file, "ab");
+    long bytes = probe == NULL ? -1 : ftell(probe);
+    if (probe == NULL || fclose(probe) != 0) {
+        gs_complain("--recording %s: cannot be written (%s)", file, strerror(errno));
+        return GS_EXIT_USAGE;
+    }
+    if (is_new) {
+        (void)remove(file);
+        return GS_EXIT_OK;
+    }
+    if (bytes == 0) {
+        return GS_EXIT_OK;
+    }
+    gs_status status = gs_recording_read(file, &old, &err);
+    if (status == GS_OK) {
+        gs_recording_fini(&old);
+    } else if (status != GS_EVERSION) {
+        gs_complain("--recording %s: the file is there and is no recording; name another one, or "
+                    "remove it",
+                    file);
+        return GS_EXIT_USAGE;
+    }
+    return GS_EXIT_OK;
+}
 
 static int check_runnable(const gs_cli *cli, const gs_loaded *loaded, const gs_live_crew *crew)
 {
@@ -41,6 +82,10 @@ static int check_runnable(const gs_cli *cli, const gs_loaded *loaded, const gs_l
                         scenario->servers[i], wanted, crew->launch.launcher, processes);
             return GS_EXIT_USAGE;
         }
+    }
+    if (cli->flags.recording[0] != '\0' && gs_live_crew_speaks(crew) &&
+        check_recording(cli) != GS_EXIT_OK) {
+        return GS_EXIT_USAGE;
     }
     if (cli->flags.recording[0] != '\0' && scenario->live.allreduce == 1) {
         gs_complain(
@@ -123,7 +168,7 @@ static bool is_over(const gs_live_crew *crew, gs_run_status last)
 
 /* Strategies in turn within a repeat, so that what changes with time changes for all of them. The
  * outcomes lie by strategy, as the report has them. */
-static void run_batch(gs_sim_batch *batch, const gs_live_crew *crew)
+static void run_batch(gs_sim_batch *batch, const gs_live_crew *crew, bool *is_unwritten)
 {
     const gs_scenario *scenario = batch->scenario;
     const gs_cli *cli = batch->cli;
@@ -139,7 +184,8 @@ static void run_batch(gs_sim_batch *batch, const gs_live_crew *crew)
             gs_live_plan plan = {.scenario = scenario,
                                  .crew = crew,
                                  .keep_all_ranks = cli->flags.steps == GS_STEPS_ALL,
-                                 .recording = is_recorded ? cli->flags.recording : NULL};
+                                 .recording = is_recorded ? cli->flags.recording : NULL,
+                                 .is_unwritten = is_unwritten};
             uint32_t run = i * batch->seeds + turn;
             if (!is_over(crew, last)) {
                 gs_live_one(&plan, i, scenario->seed + turn / batch->repeats,
@@ -181,9 +227,11 @@ static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_live_crew *crew)
     char *how = how_text(&loaded->scenario, crew);
     gs_sim_batch_begin(cli, loaded, how, (uint32_t)cli->flags.repeat, &batch);
     gs_interrupt_watch();
-    run_batch(&batch, crew);
+    bool is_unwritten = false;
+    run_batch(&batch, crew, &is_unwritten);
     if (speaks) {
         code = gs_sim_batch_end(&batch, loaded, &output);
+        code = code == GS_EXIT_OK && is_unwritten ? GS_EXIT_FAILED : code;
     } else {
         gs_sim_batch_drop(&batch);
         code = silent_code();

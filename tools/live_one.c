@@ -100,14 +100,17 @@ static void take_result(const live_parts *parts, gs_outcome *out)
                                   .steps = result.steps};
 }
 
-static void write_recording(const gs_live_plan *plan, const live_parts *parts, gs_outcome *out)
+static void write_recording(const gs_live_plan *plan, const live_parts *parts,
+                            const gs_outcome *out)
 {
     const gs_recording *recording = gs_live_recording(parts->live);
     if (recording == NULL || out->result.status != GS_OK || !gs_live_crew_speaks(plan->crew)) {
         return;
     }
-    if (gs_recording_write(recording, plan->recording, &out->result.error) != GS_OK) {
-        out->result.status = out->result.error.code;
+    gs_error err;
+    if (gs_recording_write(recording, plan->recording, &err) != GS_OK) {
+        gs_complain("%s", err.text); /* what was measured stays */
+        *plan->is_unwritten = true;
     }
 }
 

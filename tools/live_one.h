@@ -10,6 +10,7 @@ typedef struct gs_live_plan {
     const gs_live_crew *crew;
     bool keep_all_ranks;
     const char *recording; /* file of the order of events, written by process 0; NULL: none */
+    bool *is_unwritten;    /* out: true where that file could not be written, which has been said */
 } gs_live_plan;
 
 /* All processes call it. strategy: of scenario->strategies. Out of memory ends the program. Owner
