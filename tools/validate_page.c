@@ -229,8 +229,8 @@ static void add_order(gs_page *page, const gs_validate *validate)
 {
     char *text =
         validate->ordered == 0
-            ? gs_text("no two strategies of one scenario differ by more than 10 %% in step mean")
-            : gs_text("right in %" PRIu32 " of %" PRIu32 " pair%s of strategies whose mean step "
+            ? gs_text("no two strategies of one scenario differ by more than 10 %% in step p50")
+            : gs_text("right in %" PRIu32 " of %" PRIu32 " pair%s of strategies whose step p50 "
                       "differs by more than 10 %%",
                       validate->in_order, validate->ordered, validate->ordered == 1 ? "" : "s");
     gs_page_fact(page, "order", "order", text, gs_json_new_text(text));
