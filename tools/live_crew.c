@@ -95,6 +95,21 @@ static gs_status open_control(gs_live_crew *crew, gs_crew_config *config, gs_err
     return GS_OK;
 }
 
+/* Before the others are met: a host without a device says so at once. */
+static gs_status find_device(gs_live_crew *crew, gs_error *err)
+{
+    gs_error why;
+    void *probe;
+    GS_TRY(gs_accelerator_find("cuda", &crew->device, err));
+    if (crew->device->open(crew->launch.local_rank, &probe, &why) != GS_OK) {
+        return gs_fail(err, GS_EUNSUPPORTED,
+                       "nccl: no CUDA device on this host for its process %u: %s",
+                       crew->launch.local_rank, why.text);
+    }
+    crew->device->close(probe);
+    return GS_OK;
+}
+
 static gs_status open_as(gs_live_crew *crew, int transport, const gs_live_settings *settings,
                          gs_error *err)
 {
@@ -105,7 +120,7 @@ static gs_status open_as(gs_live_crew *crew, int transport, const gs_live_settin
     }
     GS_TRY(gs_carrier_find(crew->transport, &config.carrier, err));
     if (transport == GS_TRANSPORT_NCCL) {
-        GS_TRY(gs_accelerator_find("cuda", &crew->device, err));
+        GS_TRY(find_device(crew, err));
         GS_TRY(open_control(crew, &config, err));
     }
     return gs_crew_open(&config, &crew->crew, err);
