@@ -13,7 +13,7 @@ echo '#define GS_TEST_SOURCE_DIR "."' >"$out/place.h"
 flags="-std=c17 -D_POSIX_C_SOURCE=200809L -I. -include $out/place.h $* $(pkg-config --cflags $packages)"
 # shellcheck disable=SC2086 # a list
 libraries="$(pkg-config --libs $packages) -lsqlite3 -lz -lpthread -lm"
-sources=$(find base strategies models traces sim -name '*.c')
+sources=$(find base strategies models traces sim -name '*.c' ! -path 'models/cuda/*')
 
 # build COMPILER: both levels, each run once; the lines go to COMPILER-LEVEL.txt.
 build() {
