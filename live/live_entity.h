@@ -31,9 +31,9 @@ typedef struct gs_live_shared {
     uint32_t places;                 /* in this process */
     int64_t budget_passes;
 
-    atomic_uint waiting;                        /* places in take */
-    atomic_llong progress_ns;                   /* of gs_live_clock: the last parcel taken */
-    atomic_llong passes, gradients, bytes_sent; /* of this process; parcels likewise: */
+    atomic_uint waiting;      /* places in take */
+    atomic_llong progress_ns; /* of gs_live_clock: the last parcel taken */
+    atomic_llong gradients;   /* of this process, as parcels are */
     atomic_llong parcels_sent, parcels_taken;
 
     gs_live_beat *beats;  /* [process_count]; NULL: no crew. Used by place 0 */
