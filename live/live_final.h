@@ -7,7 +7,7 @@
 
 typedef struct gs_live_final {
     bool is_known; /* false: another process has it, and this one is not process 0, or it is gone */
-    int64_t steps, gradients, bytes_sent, dropped_elements, cancelled_passes;
+    int64_t steps, bytes_sent, dropped_elements, cancelled_passes;
     int64_t rounded_elements, underflown_elements;
     uint64_t *op_streams; /* [communicators]; owner: the run's arena, as of all */
     const float *model;   /* [model_count]; NULL: timing only, or a server */
