@@ -272,12 +272,15 @@ bool gs_frames_has_next(const gs_frames *frames)
 
 void gs_frames_hush(gs_frames *frames)
 {
-    gs_carried said;
-    while (gs_frames_next(frames, &said)) {
-        if (said.kind == GS_CARRIED_FRAME) {
-            gs_frames_give_back(frames, said.handle);
-        }
+    gs_outgoing *left;
+    while ((left = gs_outgoing_pop(&frames->left)) != NULL) {
+        spare_outgoing(frames, left);
     }
+    gs_incoming *come;
+    while ((come = gs_incoming_pop(&frames->come)) != NULL) {
+        gs_frames_give_back(frames, come);
+    }
+    frames->losses_said = frames->loss_count;
 }
 
 gs_time_ns gs_frames_clock(void)
