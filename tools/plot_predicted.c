@@ -45,7 +45,7 @@ static void put_data(const gs_validate *validate, const uint32_t *label_of, gs_p
           plot->csv);
     for (uint32_t i = 0; i < validate->pair_count; i++) {
         const gs_validate_pair *pair = &validate->pairs[i];
-        const gs_validate_row *row = gs_validate_row_of(pair, "step_p50_ns");
+        const gs_validate_row *row = gs_validate_row_of(pair, "step_mean_ns");
         fprintf(plot->csv, "%u,", label_of[i]);
         gs_plot_field(pair->label, plot->csv);
         fputc(',', plot->csv);
@@ -64,7 +64,7 @@ static bool range_of(const gs_validate *validate, double *out_low, double *out_h
     double low = (double)INFINITY;
     double high = 0.0;
     for (uint32_t i = 0; i < validate->pair_count; i++) {
-        const gs_validate_row *row = gs_validate_row_of(&validate->pairs[i], "step_p50_ns");
+        const gs_validate_row *row = gs_validate_row_of(&validate->pairs[i], "step_mean_ns");
         low = fmin(low, fmin(row->measured.value, row->predicted.value));
         high = fmax(high, fmax(row->measured.value, row->predicted.value));
     }
@@ -79,7 +79,7 @@ static void put_script(const gs_validate *validate, const char *const *labels, u
 {
     double low = 0.0;
     double high = 0.0;
-    double tolerance = validate->tolerances[gs_judged_find("step_p50_ns")];
+    double tolerance = validate->tolerances[gs_judged_find("step_mean_ns")];
     bool wide = range_of(validate, &low, &high);
     const char **colors = gs_need(calloc((size_t)count + 1, sizeof *colors));
     gs_plot_strategy_colors(labels, count, colors);
@@ -89,8 +89,8 @@ static void put_script(const gs_validate *validate, const char *const *labels, u
     free(title);
     fprintf(
         plot->script,
-        "\nset xlabel 'measured step p50, ms'\n"
-        "set ylabel 'predicted step p50, ms'\n"
+        "\nset xlabel 'measured mean step, ms'\n"
+        "set ylabel 'predicted mean step, ms'\n"
         "%s"
         "set xrange [%.6g:%.6g]\n"
         "set yrange [%.6g:%.6g]\n"

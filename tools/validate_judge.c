@@ -229,8 +229,8 @@ static void judge_pair(gs_validate *validate, gs_validate_pair *pair)
 static void compare_order(gs_validate *validate, const gs_validate_pair *one,
                           const gs_validate_pair *other)
 {
-    const gs_validate_row *a = gs_validate_row_of(one, "step_p50_ns");
-    const gs_validate_row *b = gs_validate_row_of(other, "step_p50_ns");
+    const gs_validate_row *a = gs_validate_row_of(one, "step_mean_ns");
+    const gs_validate_row *b = gs_validate_row_of(other, "step_mean_ns");
     bool a_slower = a->measured.value > b->measured.value;
     const gs_validate_row *slow = a_slower ? a : b;
     const gs_validate_row *fast = a_slower ? b : a;

@@ -229,8 +229,9 @@ static void add_order(gs_page *page, const gs_validate *validate)
 {
     char *text =
         validate->ordered == 0
-            ? gs_text("no two strategies of one scenario differ by more than 10 %% in step p50")
-            : gs_text("right in %" PRIu32 " of %" PRIu32 " pair%s of strategies whose step p50 "
+            ? gs_text(
+                  "no two strategies of one scenario differ by more than 10 %% in their mean step")
+            : gs_text("right in %" PRIu32 " of %" PRIu32 " pair%s of strategies whose mean step "
                       "differs by more than 10 %%",
                       validate->in_order, validate->ordered, validate->ordered == 1 ? "" : "s");
     gs_page_fact(page, "order", "order", text, gs_json_new_text(text));
@@ -268,7 +269,7 @@ char *gs_validate_answer(const gs_validate *validate)
     double worst = 0.0;
     const gs_validate_pair *where = &validate->pairs[0];
     for (uint32_t i = 0; i < validate->pair_count; i++) {
-        const gs_validate_row *step = gs_validate_row_of(&validate->pairs[i], "step_p50_ns");
+        const gs_validate_row *step = gs_validate_row_of(&validate->pairs[i], "step_mean_ns");
         GS_ASSERT(step != NULL);
         errors[i] = fabs(step->judgement.error);
         if (errors[i] > fabs(worst)) {
@@ -279,7 +280,7 @@ char *gs_validate_answer(const gs_validate *validate)
     qsort(errors, validate->pair_count, sizeof *errors, by_value);
     double median = gs_quantile_of_sorted(errors, validate->pair_count, 0.5);
     char *text = gs_text(
-        "%" PRIu32 " of %" PRIu32 " predictions are %s; step p50: median error %.1f %%, worst "
+        "%" PRIu32 " of %" PRIu32 " predictions are %s; mean step: median error %.1f %%, worst "
         "%+.1f %% (%s on %s)%s.",
         validate->outside == 0 ? validate->row_count : validate->outside, validate->row_count,
         validate->outside == 0 ? "inside their tolerance" : "OUTSIDE their tolerance",

@@ -67,7 +67,7 @@ static gs_status read_run(gs_store *store, gs_arena *arena, int64_t id, gs_valid
 static bool is_usable(gs_validate *validate, const gs_validate_run *run)
 {
     bool ended = run->run.status == GS_RUN_OK || run->run.status == GS_RUN_RECOVERED;
-    if (ended && isfinite(run->run.values[gs_metric_find("step_p50_ns")])) {
+    if (ended && isfinite(run->run.values[gs_metric_find("step_mean_ns")])) {
         return true;
     }
     const char *label = gs_need(gs_strategy_stored_label(
