@@ -270,7 +270,7 @@ static gs_status measure_all_links(measuring *in, gs_error *err)
 {
     const gs_scenario *scenario = in->scenario;
     uint32_t size = in->out->process_count;
-    bool has_nodes = scenario->cluster.topology == GS_TOPOLOGY_NODES;
+    bool has_nodes = gs_cluster_has_nodes(&scenario->cluster);
     uint32_t *between = GS_TAKE(in->arena, uint32_t, size);
     uint32_t *inside = GS_TAKE(in->arena, uint32_t, size);
     if (between == NULL || inside == NULL) {

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GS_ROUTE_MAX = 8 };
+enum { GS_ROUTE_MAX = 24 };
 
 #define GS_FAIRSHARE_NONE UINT32_MAX
 

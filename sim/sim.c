@@ -577,9 +577,7 @@ void gs_sim_result_get(const gs_sim *sim, gs_sim_result *out)
     out->weights_hash = weights_hash(sim);
     out->result_hash =
         gs_hash(out->weights_hash, &sim->result.result_hash, sizeof sim->result.result_hash);
-    bool has_nodes = sim->scenario->cluster.topology == GS_TOPOLOGY_NODES;
-    out->facts.nic_count =
-        (has_nodes ? sim->scenario->nodes : sim->job.ranks) + sim->layout.servers;
+    out->facts.nic_count = gs_topology_nic_count(sim->topology);
     out->facts.samples_per_step = sim->job.ranks * (int64_t)sim->workers[0].micro_steps *
                                   sim->scenario->workload.batch_per_rank;
     out->facts.nic_bytes_sent = sim->net.nic_bytes;

@@ -23,20 +23,17 @@ gs_status gs_sim_look_init(gs_sim *sim, gs_error *err)
     if (node_of == NULL || nic_of == NULL || sim->op_begins == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for a timeline of %u ranks", ranks);
     }
-    bool shares_nic = sim->scenario->cluster.topology == GS_TOPOLOGY_NODES;
-    uint32_t nics = shares_nic ? sim->scenario->nodes : ranks;
     for (uint32_t rank = 0; rank < ranks; rank++) {
         node_of[rank] = gs_scenario_node_of(sim->scenario, rank);
-        nic_of[rank] = shares_nic ? node_of[rank] : rank;
     }
-    for (uint32_t entity = ranks; entity < sim->entity_count; entity++) {
-        nic_of[entity] = nics++;
+    for (uint32_t entity = 0; entity < sim->entity_count; entity++) {
+        nic_of[entity] = gs_topology_nic(sim->topology, entity);
     }
     gs_timeline_world world = {
         .ranks = ranks,
         .entities = sim->entity_count,
         .nodes = sim->scenario->nodes,
-        .nics = nics,
+        .nics = gs_topology_nic_count(sim->topology),
         .node_of = node_of,
         .nic_of = nic_of,
     };
@@ -139,7 +136,7 @@ void gs_sim_look_share(gs_sim *sim, uint32_t index, int64_t bytes, gs_time_ns wi
         .from = index,
         .to = next,
         .stream = GS_TIMELINE_WHOLE_OP,
-        .over_nic = gs_topology_route(sim->topology, index, next).over_nic,
+        .over_nic = gs_topology_route(sim->topology, index, next, 0).over_nic,
         .bytes = bytes,
         .began_ns = now,
         .left_ns = now + wire_ns,

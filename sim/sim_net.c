@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "sim/sim_net_socket.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- growing arrays */
@@ -116,7 +117,7 @@ uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_
         }
         net->channels = channels;
     }
-    gs_route route = gs_topology_route(net->topology, from, to);
+    gs_route route = gs_topology_route(net->topology, from, to, stream);
     uint32_t socket = GS_NO_SOCKET;
     if (has_socket(net, &route)) {
         socket = gs_sim_socket_open(net, from, to);
@@ -299,8 +300,7 @@ __attribute__((noinline)) void gs_sim_net_tell_timeline(gs_sim_net *net,
 
 /* ---------------------------------------------------------------- private channels */
 
-/* The slower of two links at every instant; links of a route differ in rate, and in how it varies.
- */
+/* The slowest link at every instant; links of a route differ in rate, and in how it varies. */
 static gs_tick private_end(const gs_sim_net *net, const gs_route *route, gs_tick start,
                            int64_t bytes)
 {
@@ -317,11 +317,14 @@ static void send_private(gs_sim_net *net, gs_sim_channel *channel, int64_t bytes
 {
     gs_tick start = ready_at > net->loop->now ? ready_at : net->loop->now;
     start = start > channel->free_at ? start : channel->free_at;
-    const gs_topology_link *first = &net->topology->links[channel->route.links[0]];
-    const gs_topology_link *second = &net->topology->links[channel->route.links[1]];
-    if (first->trace == NULL && second->trace == NULL) {
-        double rate = first->bytes_per_tick < second->bytes_per_tick ? first->bytes_per_tick
-                                                                     : second->bytes_per_tick;
+    double rate = INFINITY;
+    bool varies = false;
+    for (uint32_t hop = 0; hop < channel->route.link_count; hop++) {
+        const gs_topology_link *link = &net->topology->links[channel->route.links[hop]];
+        rate = link->bytes_per_tick < rate ? link->bytes_per_tick : rate;
+        varies |= link->trace != NULL;
+    }
+    if (!varies) {
         channel->free_at = gs_tick_after(start, ticks_for((double)bytes, rate));
     } else {
         gs_tick end = private_end(net, &channel->route, start, bytes);
@@ -523,7 +526,7 @@ void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_
 void gs_sim_net_note(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t part)
 {
     net->sent++;
-    gs_route route = gs_topology_route(net->topology, from, to);
+    gs_route route = gs_topology_route(net->topology, from, to, net->communicators);
     if (has_socket(net, &route)) {
         net->parts[part].channel = gs_sim_net_channel(net, from, to, net->communicators);
         net->parts[part].is_note = true;

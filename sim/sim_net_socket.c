@@ -36,7 +36,7 @@ uint32_t gs_sim_socket_open(gs_sim_net *net, uint32_t from, uint32_t to)
     *socket = (gs_sim_socket){
         .to = to,
         .next = desk->first_socket,
-        .route = gs_topology_route(net->topology, from, to),
+        .route = gs_topology_route(net->topology, from, to, 0),
         .flows = {{.index = GS_FAIRSHARE_NONE}, {.index = GS_FAIRSHARE_NONE}},
         .sending = GS_NO_PART,
         .taking = GS_NO_PART,
@@ -44,7 +44,9 @@ uint32_t gs_sim_socket_open(gs_sim_net *net, uint32_t from, uint32_t to)
         .last_arrival = -1,
     };
     socket->link = gs_topology_link_of(net->topology, &socket->route);
-    socket->chunk_bytes = (socket->link->window_bytes + GS_WINDOW_CHUNKS - 1) / GS_WINDOW_CHUNKS;
+    /* On one link both ends are in step, whatever the window. */
+    int64_t window = socket->route.link_count > 1 ? socket->link->window_bytes : 0;
+    socket->chunk_bytes = (window + GS_WINDOW_CHUNKS - 1) / GS_WINDOW_CHUNKS;
     socket->credit = GS_WINDOW_CHUNKS * socket->chunk_bytes;
     desk->first_socket = index;
     return index;
@@ -101,8 +103,12 @@ static void set_flow(gs_sim_net *net, gs_sim_socket *socket, enum end end, int64
         gs_sim_net_flow_next(net, flow, bytes);
     } else if (bytes > 0) {
         uint32_t owner = (2 * index_of(net, socket) + end) | GS_SIM_OF_SOCKET;
-        uint32_t count = socket->chunk_bytes > 0 ? 1 : socket->route.link_count;
-        gs_sim_net_flow_begin(net, flow, owner, &socket->route.links[end], count, bytes);
+        /* With a window the last link is the receiver's. */
+        const gs_route *route = &socket->route;
+        bool whole = socket->chunk_bytes == 0;
+        uint32_t first = end == SENDER ? 0 : route->link_count - 1;
+        uint32_t count = whole ? route->link_count : end == SENDER ? route->link_count - 1 : 1;
+        gs_sim_net_flow_begin(net, flow, owner, &route->links[first], count, bytes);
     } else if (flows) {
         gs_sim_net_flow_end(net, flow);
     }

@@ -173,10 +173,12 @@ static void on_stream(gs_sim *sim, gs_peer self, gs_time_ns duration, gs_span_ki
 
 /* ---------------------------------------------------------------- collectives */
 
-static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
+static uint32_t channel(void *host, uint32_t communicator, uint32_t channel_there, gs_peer from,
+                        gs_peer to)
 {
     gs_sim *sim = host;
-    return gs_sim_net_channel(&sim->net, index_of(sim, from), index_of(sim, to), communicator);
+    return gs_sim_net_channel(&sim->net, index_of(sim, from), index_of(sim, to),
+                              sim->streams.first[communicator] + channel_there);
 }
 
 static void issued(void *host, gs_peer self, const gs_op_signature *op)
@@ -221,7 +223,7 @@ static void end_native(gs_sim *sim, const gs_op_signature *op)
         sim->calls[call].native = true;
         schedule_call(sim, call, gs_tick_after(sim->loop.now, gs_ticks(wire)));
         sim->net.entity_bytes[rank] += sent;
-        if (gs_topology_route(sim->topology, rank, (rank + 1) % n).over_nic) {
+        if (gs_topology_route(sim->topology, rank, (rank + 1) % n, 0).over_nic) {
             sim->net.nic_bytes += sent;
         }
         if (sim->timeline != NULL) {
@@ -374,7 +376,7 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     part->message.data = part->payload;
     uint32_t to = index_of(sim, message->to);
     uint32_t over = gs_sim_net_channel(&sim->net, index_of(sim, message->from), to,
-                                       sim->layout.communicator_count);
+                                       sim->net.point_to_point);
     if (message->from.role == GS_WORKER) { /* what is coded goes once the stream has coded it */
         gs_tick at = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
         gs_step_account_send_start(&sim->accounts[message->from.index], slot, gs_tick_ns(at));

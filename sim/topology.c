@@ -19,7 +19,7 @@ static gs_topology_link make_link(const gs_link *from)
 
 static bool has_nodes(const gs_scenario *scenario)
 {
-    return scenario->cluster.topology == GS_TOPOLOGY_NODES;
+    return gs_cluster_has_nodes(&scenario->cluster);
 }
 
 const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t servers,
@@ -61,8 +61,21 @@ static uint32_t nic_of(const gs_topology *topology, uint32_t entity)
                                     : scenario->nodes + entity - scenario->ranks;
 }
 
-gs_route gs_topology_route(const gs_topology *topology, uint32_t from, uint32_t to)
+uint32_t gs_topology_nic(const gs_topology *topology, uint32_t entity)
 {
+    return has_nodes(topology->scenario) ? nic_of(topology, entity) : entity;
+}
+
+uint32_t gs_topology_nic_count(const gs_topology *topology)
+{
+    const gs_scenario *scenario = topology->scenario;
+    uint32_t servers = topology->entities - scenario->ranks;
+    return (has_nodes(scenario) ? scenario->nodes : scenario->ranks) + servers;
+}
+
+gs_route gs_topology_route(const gs_topology *topology, uint32_t from, uint32_t to, uint32_t stream)
+{
+    (void)stream; /* one path a pair */
     GS_ASSERT(from != to && from < topology->entities && to < topology->entities);
     const gs_scenario *scenario = topology->scenario;
     const gs_cluster *cluster = &scenario->cluster;

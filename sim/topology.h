@@ -12,7 +12,8 @@
 #include "strategies/strategy.h"
 #include "traces/scenario/scenario.h"
 
-enum { GS_TOPOLOGY_ROUTE_MAX = 2 };
+/* A torus of 16 x 16 x 16 nodes has such routes. */
+enum { GS_TOPOLOGY_ROUTE_MAX = 24 };
 
 typedef struct gs_route {
     uint32_t links[GS_TOPOLOGY_ROUTE_MAX];
@@ -45,8 +46,14 @@ static inline uint32_t gs_topology_entity(const gs_topology *topology, gs_peer p
     return peer.role == GS_WORKER ? peer.index : topology->scenario->ranks + peer.index;
 }
 
-/* from and to: flat indices, different. */
-gs_route gs_topology_route(const gs_topology *topology, uint32_t from, uint32_t to);
+/* from and to: flat indices, different. stream: what tells flows of one pair apart, such as the
+ * communicator and its channel; where paths are chosen by hash, it is hashed with them. */
+gs_route gs_topology_route(const gs_topology *topology, uint32_t from, uint32_t to,
+                           uint32_t stream);
+
+/* The nic that an entity sends over and receives from, and how many there are. */
+uint32_t gs_topology_nic(const gs_topology *topology, uint32_t entity);
+uint32_t gs_topology_nic_count(const gs_topology *topology);
 
 /* The class of link that a route uses. */
 static inline const gs_link *gs_topology_link_of(const gs_topology *topology, const gs_route *route)

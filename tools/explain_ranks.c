@@ -100,7 +100,7 @@ static void pick_straggler(const pick *chosen, gs_scenario *copy)
 
 static void drop_curves(const gs_scenario *base, gs_scenario *copy)
 {
-    bool same_node = copy->nodes == 1 && base->cluster.topology == GS_TOPOLOGY_NODES &&
+    bool same_node = copy->nodes == 1 && gs_cluster_has_nodes(&base->cluster) &&
                      copy->ranks == (uint32_t)base->cluster.groups[0].ranks;
     if (copy->ranks != base->ranks) {
         copy->cluster.nic.curve = NULL;
@@ -184,7 +184,7 @@ gs_scenario *gs_variant_without_slowest(const gs_scenario *base, const uint32_t 
 
 uint32_t gs_variant_unit(const gs_scenario *base)
 {
-    bool between_nodes = base->cluster.topology == GS_TOPOLOGY_NODES && base->nodes > 1;
+    bool between_nodes = gs_cluster_has_nodes(&base->cluster) && base->nodes > 1;
     return between_nodes ? (uint32_t)base->cluster.groups[0].ranks : 1;
 }
 

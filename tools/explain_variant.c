@@ -178,7 +178,7 @@ static bool remove_input(gs_scenario *copy, gs_arena *arena)
 
 static bool has_nodes(const gs_scenario *scenario)
 {
-    return scenario->cluster.topology == GS_TOPOLOGY_NODES;
+    return gs_cluster_has_nodes(&scenario->cluster);
 }
 
 static bool uses_nic(const gs_scenario *scenario)

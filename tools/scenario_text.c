@@ -134,7 +134,7 @@ static void put_links(const gs_scenario *scenario, FILE *out)
 {
     const gs_cluster *cluster = &scenario->cluster;
     const gs_link *outer = gs_scenario_outer_link(scenario);
-    bool has_inner = outer == &cluster->nic && cluster->topology == GS_TOPOLOGY_NODES &&
+    bool has_inner = outer == &cluster->nic && gs_cluster_has_nodes(cluster) &&
                      scenario->ranks > scenario->nodes;
     if (outer->curve != NULL) {
         return;

@@ -162,7 +162,7 @@ const gs_node_group *gs_scenario_group_of(const gs_scenario *scenario, uint32_t 
 const gs_link *gs_scenario_outer_link(const gs_scenario *scenario)
 {
     const gs_cluster *cluster = &scenario->cluster;
-    bool one_node = cluster->topology == GS_TOPOLOGY_NODES && scenario->nodes == 1;
+    bool one_node = gs_cluster_has_nodes(cluster) && scenario->nodes == 1;
     return one_node ? &cluster->intra : &cluster->nic;
 }
 

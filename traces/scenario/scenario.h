@@ -104,6 +104,12 @@ typedef struct gs_cluster {
     uint32_t codec_count;
 } gs_cluster;
 
+/* Do ranks share nodes, and a node's nics? Else each rank has its own. */
+static inline bool gs_cluster_has_nodes(const gs_cluster *cluster)
+{
+    return cluster->topology != GS_TOPOLOGY_SWITCH;
+}
+
 typedef struct gs_input_stage {
     gs_time_ns time_ns; /* cost of one batch in one loader worker; 0: no input stage */
     int64_t workers;

@@ -102,11 +102,11 @@ static void check_links(gs_scenario_reader *reader)
     bool on_nic = outer == &cluster->nic;
     if (!on_nic) {
         note_unused(reader, &nic, link_keys, "all ranks are on one node, nothing leaves it");
-    } else if (cluster->topology == GS_TOPOLOGY_SWITCH) {
+    } else if (!gs_cluster_has_nodes(cluster)) {
         note_unused(reader, &intra, link_keys,
                     "topology kind \"switch\" has a nic for every rank and no links inside nodes");
     }
-    bool has_inner = cluster->topology == GS_TOPOLOGY_NODES;
+    bool has_inner = gs_cluster_has_nodes(cluster);
     if (on_nic && outer->curve == NULL) {
         check_sockets(reader, &nic);
     }
