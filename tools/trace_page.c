@@ -1,8 +1,10 @@
 #include "tools/trace_page.h"
 
 #include "tools/message.h"
+#include "traces/curve_fit.h"
 #include "traces/importers/trace_stat.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,6 +187,38 @@ static void fill_rows(gs_table *table, const stat_column *columns, size_t count,
     }
 }
 
+/* How few numbers say a curve, and how well half of its sizes foretells the others by them. */
+static void add_fit(gs_page *page, const gs_curve *curve)
+{
+    char text[512] = "";
+    size_t used = 0;
+    gs_curve_forecast half;
+    if (!gs_curve_foretell(curve, &half)) {
+        gs_page_note(page, "fit of %s: %u sizes are too few to foretell half of them by the others",
+                     curve->collective, curve->point_count);
+        return;
+    }
+    gs_curve_fit fit = gs_curve_fit_make(curve, 0, 1);
+    for (uint32_t r = 0; r < fit.count && used < sizeof text; r++) {
+        const gs_curve_regime *regime = &fit.regimes[r];
+        char latency[GS_UNIT_TEXT_BYTES];
+        char rate[48] = "";
+        char to[GS_UNIT_TEXT_BYTES];
+        gs_format_duration(llround(regime->latency_ns), latency);
+        if (regime->ns_per_byte > 0.0) {
+            snprintf(rate, sizeof rate, " + size / %.3g GB/s", 1.0 / regime->ns_per_byte);
+        }
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%s%s to %s", r == 0 ? "" : "; ",
+                             latency, rate, gs_format_bytes(regime->to_bytes, to));
+    }
+    gs_page_note(
+        page,
+        "fit of %s: %s. Every other size foretells those between to %.1f %% in the median, "
+        "%.1f %% at most",
+        curve->collective, text, 100.0 * half.median_ratio, 100.0 * half.worst_ratio);
+}
+
 void gs_trace_fill(gs_page *page, const gs_imported *imported)
 {
     gs_json_at document = {.value = gs_need(gs_json_new_object()), .file = "trace"};
@@ -214,6 +248,9 @@ void gs_trace_fill(gs_page *page, const gs_imported *imported)
         fill_rows(&page->table, curve_columns, sizeof curve_columns / sizeof *curve_columns, &rows);
     } else if (gs_json_find(&document, "ops", &rows)) {
         fill_rows(&page->table, op_columns, sizeof op_columns / sizeof *op_columns, &rows);
+    }
+    for (uint32_t i = 0; i < imported->curve_count; i++) {
+        add_fit(page, &imported->curves[i]);
     }
     for (uint32_t i = 0; i < imported->note_count; i++) {
         gs_page_note(page, "note: %s", imported->notes[i]);

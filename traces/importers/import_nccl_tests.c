@@ -2,13 +2,16 @@
  * collective.
  *
  * Lines are nccl_tests_row.c's. Rows that contradict themselves are left out with a remark; a
- * collective that failed is told with its line; a file without any row is refused. */
+ * collective that failed is told with its line, and so is one that no sound network gives
+ * (traces/curve_fit.h); a file without any row is refused, and one whose times halve as sizes grow.
+ */
 #include "traces/importers/importer.h"
 
 #include "traces/importers/collective_name.h"
 #include "traces/importers/gzip_stream.h"
 #include "traces/importers/import_notes.h"
 #include "traces/importers/nccl_tests_row.h"
+#include "traces/curve_fit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,6 +26,8 @@ enum {
     NAME_BYTES = 128,
     FIRST_CAPACITY = 64
 };
+
+static const double NO_MEASUREMENT_RATIO = 0.5; /* of the time of a smaller size */
 
 typedef struct row {
     uint32_t curve;
@@ -391,6 +396,56 @@ static gs_status make_points(reader *in, uint32_t first, uint32_t end, gs_curve 
     return GS_OK;
 }
 
+/* Line of the first row of that size; the rows [first, end) are sorted. */
+static uint32_t line_of(const reader *in, uint32_t first, uint32_t end, int64_t bytes)
+{
+    while (first + 1 < end && in->rows[first].bytes < bytes) {
+        first++;
+    }
+    return in->rows[first].line;
+}
+
+/* Says where a curve is not what a sound network gives; one that halves its time as the size grows
+ * is no measurement. */
+static gs_status check_curve(reader *in, uint32_t first, uint32_t end, const gs_curve *curve)
+{
+    uint32_t less = 0;
+    uint32_t more = 0;
+    gs_curve_fault fault = gs_curve_judge(curve, &less, &more);
+    if (fault == GS_CURVE_SOUND) {
+        return GS_OK;
+    }
+    const gs_curve_point *small = &curve->points[less];
+    const gs_curve_point *large = &curve->points[more];
+    uint32_t small_line = line_of(in, first, end, small->bytes);
+    uint32_t large_line = line_of(in, first, end, large->bytes);
+    if (fault == GS_CURVE_SLOWS) {
+        gs_import_notes_add(
+            in->notes,
+            "%s: line %u: %s: anomalous: %.3g GB/s at %lld B, after %.3g GB/s at %lld B (line %u): "
+            "a failing link, or others used it",
+            in->file, large_line, curve->collective, (double)large->bytes / (double)large->time_ns,
+            (long long)large->bytes, (double)small->bytes / (double)small->time_ns,
+            (long long)small->bytes, small_line);
+        return GS_OK;
+    }
+    double ratio = (double)large->time_ns / (double)small->time_ns;
+    if (ratio < NO_MEASUREMENT_RATIO) {
+        return gs_fail(in->err, GS_EPARSE,
+                       "%s: line %u: %lld B took %.6g us, less than half of the %.6g us of %lld B "
+                       "(line %u): time must not fall as the size grows; measure again",
+                       in->file, large_line, (long long)large->bytes, (double)large->time_ns * 1e-3,
+                       (double)small->time_ns * 1e-3, (long long)small->bytes, small_line);
+    }
+    gs_import_notes_add(
+        in->notes,
+        "%s: line %u: %s: anomalous: %lld B took %.0f %% less time than %lld B (line "
+        "%u): not repeatable to 10 %%",
+        in->file, large_line, curve->collective, (long long)large->bytes, 100.0 * (1.0 - ratio),
+        (long long)small->bytes, small_line);
+    return GS_OK;
+}
+
 static gs_status make_curves(reader *in, gs_curve *curves)
 {
     qsort(in->rows, in->row_count, sizeof *in->rows, by_curve_and_bytes);
@@ -411,6 +466,7 @@ static gs_status make_curves(reader *in, gs_curve *curves)
             return no_memory(in->file, in->err);
         }
         GS_TRY(make_points(in, first, end, &curves[c]));
+        GS_TRY(check_curve(in, first, end, &curves[c]));
         first = end;
     }
     return GS_OK;
