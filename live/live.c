@@ -52,6 +52,7 @@ static gs_status choose(gs_live *live, gs_error *err)
     const gs_live_config *config = &shared->config;
     const gs_strategy_choice *choice = config->strategy;
     GS_TRY(choice->strategy->layout(choice->config, config->job, &shared->layout, err));
+    shared->streams = gs_streams_of(&shared->layout, config->job, &choice->selection);
     if (shared->layout.servers > config->job->servers) {
         return gs_fail(err, GS_EINVAL, "%s needs %u servers and the job offers %u",
                        choice->strategy->name, shared->layout.servers, config->job->servers);
@@ -79,7 +80,7 @@ static gs_status open_transport(gs_live_shared *shared, gs_error *err)
 {
     const gs_live_config *config = &shared->config;
     gs_transport_config transport = {.entities = shared->entity_count,
-                                     .planes = GS_PLANE_PARTS + shared->layout.communicator_count,
+                                     .planes = GS_PLANE_PARTS + gs_streams_count(&shared->streams),
                                      .number = config->number,
                                      .crew = config->crew,
                                      .latency_ns = config->latency_ns,

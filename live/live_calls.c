@@ -13,12 +13,14 @@ static uint32_t ranks(const gs_live_entity *entity)
     return entity->shared->config.job->ranks;
 }
 
-/* A channel's handle: communicator and the peer at its other end. */
-static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
+/* A channel's handle: stream and the peer at its other end. */
+static uint32_t channel(void *host, uint32_t communicator, uint32_t channel_there, gs_peer from,
+                        gs_peer to)
 {
     const gs_live_entity *entity = host;
     gs_peer peer = from.index == entity->self.index ? to : from;
-    return communicator * ranks(entity) + peer.index;
+    return (entity->shared->streams.first[communicator] + channel_there) * ranks(entity) +
+           peer.index;
 }
 
 static void issued(void *host, gs_peer self, const gs_op_signature *op)
@@ -84,7 +86,7 @@ static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op
 {
     gs_live_entity *entity = host;
     (void)self;
-    uint32_t plane = GS_PLANE_PARTS + op->communicator;
+    uint32_t plane = GS_PLANE_PARTS + to_channel / ranks(entity);
     uint32_t to = to_channel % ranks(entity);
     gs_parcel parcel = {.kind = GS_PARCEL_PART,
                         .from = entity->number,
@@ -159,7 +161,9 @@ static void flush(void *host, gs_peer self, uint32_t slot, const uint32_t *chann
     gs_live_entity *entity = host;
     (void)self;
     GS_ASSERT(channel_count > 0);
-    uint32_t communicator = channels[0] / ranks(entity);
+    uint32_t channel_there;
+    uint32_t communicator = gs_streams_communicator(&entity->shared->streams,
+                                                    channels[0] / ranks(entity), &channel_there);
     if (entity->unsent[communicator] == 0) {
         remind(entity, GS_PARCEL_FLUSHED, slot, 0);
     } else {

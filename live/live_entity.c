@@ -48,8 +48,9 @@ static bool take_channels(gs_live_entity *entity)
 {
     const gs_live_shared *shared = entity->shared;
     size_t communicators = shared->layout.communicator_count;
-    size_t inboxes = communicators * shared->config.job->ranks;
-    size_t channels = (GS_PLANE_PARTS + communicators) * shared->entity_count;
+    size_t streams = gs_streams_count(&shared->streams);
+    size_t inboxes = streams * shared->config.job->ranks;
+    size_t channels = (GS_PLANE_PARTS + streams) * shared->entity_count;
     gs_arena *arena = &entity->arena;
     entity->sent = GS_TAKE(arena, uint64_t, channels);
     entity->first = GS_TAKE(arena, gs_parcel *, inboxes);
@@ -101,6 +102,7 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
                                .job = config->job,
                                .layout = &shared->layout,
                                .coding = &config->strategy->coding,
+                               .selection = &config->strategy->selection,
                                .buckets = shared->buckets,
                                .self = self,
                                .calls = &gs_live_calls,
@@ -173,11 +175,12 @@ static gs_time_ns stamp_plain(gs_live_entity *entity, gs_input_kind kind, uint64
 
 static gs_time_ns stamp_arrival(gs_live_entity *entity, gs_input_kind kind, const gs_parcel *parcel)
 {
+    uint32_t stream = kind == GS_INPUT_PART ? parcel->plane - GS_PLANE_PARTS : 0;
     return stamp(entity,
                  (gs_input_record){.kind = (uint8_t)kind,
                                    .sequence = parcel->sequence,
                                    .source = gs_live_peer(entity->shared, parcel->from),
-                                   .communicator = (uint16_t)parcel->signature.communicator},
+                                   .stream = (uint16_t)stream},
                  parcel->sent_ns);
 }
 
@@ -281,9 +284,12 @@ void gs_live_entity_backward(gs_live_entity *entity, double loss)
 
 static void keep_part(gs_live_entity *entity, gs_parcel *part)
 {
-    uint32_t communicator = part->signature.communicator;
+    uint32_t channel_there;
+    uint32_t stream = part->plane - GS_PLANE_PARTS;
+    uint32_t communicator =
+        gs_streams_communicator(&entity->shared->streams, stream, &channel_there);
     uint32_t from = part->from;
-    uint32_t channel = communicator * entity->shared->config.job->ranks + from;
+    uint32_t channel = stream * entity->shared->config.job->ranks + from;
     gs_time_ns at = stamp_arrival(entity, GS_INPUT_PART, part);
     part->next = NULL;
     if (entity->first[channel] == NULL) {
@@ -292,7 +298,8 @@ static void keep_part(gs_live_entity *entity, gs_parcel *part)
         entity->last[channel]->next = part;
     }
     entity->last[channel] = part;
-    gs_driver_part(entity->driver, at, gs_driver_inbox(entity->driver, communicator, from));
+    gs_driver_part(entity->driver, at,
+                   gs_driver_inbox(entity->driver, communicator, channel_there, from));
 }
 
 static void left(gs_live_entity *entity, const gs_parcel *parcel)
@@ -303,7 +310,9 @@ static void left(gs_live_entity *entity, const gs_parcel *parcel)
         gs_driver_sent(entity->driver, at, parcel->slot);
         return;
     }
-    uint32_t communicator = parcel->plane - GS_PLANE_PARTS;
+    uint32_t channel_there;
+    uint32_t communicator = gs_streams_communicator(&entity->shared->streams,
+                                                    parcel->plane - GS_PLANE_PARTS, &channel_there);
     gs_parcel *waiting = &entity->flushes[communicator];
     GS_ASSERT(entity->unsent[communicator] > 0);
     if (--entity->unsent[communicator] == 0 && waiting->kind == GS_PARCEL_FLUSHED) {

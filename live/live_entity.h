@@ -22,6 +22,7 @@ typedef struct gs_live_beat {
 typedef struct gs_live_shared {
     gs_live_config config;
     gs_layout layout;
+    gs_streams streams;
     const gs_bucket_plan *buckets, *buckets_rebuilt; /* of the first step, and after it */
     uint32_t entity_count;                           /* workers and the servers the strategy uses */
     const gs_transport *transport;
@@ -69,7 +70,7 @@ typedef struct gs_live_entity {
 
     /* Channels by plane and peer; parts that came and were not absorbed, oldest first. */
     uint64_t *sent;       /* [planes][entities]: parcels sent so far */
-    gs_parcel **first;    /* [communicators][ranks] */
+    gs_parcel **first;    /* [streams][ranks] */
     gs_parcel **last;     /* likewise */
     uint32_t *unsent;     /* [communicators]: parts sent that have not left */
     gs_parcel *flushes;   /* [communicators]: kind FLUSHED: its op waits for unsent to be 0 */

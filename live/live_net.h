@@ -31,7 +31,7 @@ typedef enum gs_parcel_kind {
                     */
 } gs_parcel_kind;
 
-enum { GS_PLANE_MESSAGES, GS_PLANE_NOTES, GS_PLANE_PARTS }; /* + communicator */
+enum { GS_PLANE_MESSAGES, GS_PLANE_NOTES, GS_PLANE_PARTS }; /* + stream of a communicator's channel */
 
 typedef struct gs_parcel {
     gs_parcel_kind kind;
@@ -83,7 +83,7 @@ typedef struct gs_crew gs_crew;
 
 typedef struct gs_transport_config {
     uint32_t entities;
-    uint32_t planes;       /* GS_PLANE_PARTS + communicators */
+    uint32_t planes;       /* GS_PLANE_PARTS + streams */
     gs_number number;      /* of which payloads are; what has 16 bits travels in 16 */
     gs_crew *crew;         /* the processes of the run; NULL: this one alone */
     gs_time_ns latency_ns; /* carried: what comes waits so long more on purpose, */

@@ -52,11 +52,10 @@ static gs_status take_part(reduction *on, const gs_vertex *vertex, gs_error *err
 
 static gs_status by_program(reduction *on, gs_error *err)
 {
-    gs_shape shape = {.members = gs_crew_size(on->talk.crew),
-                      .self = gs_crew_self(on->talk.crew),
-                      .elements = (int64_t)on->count};
+    gs_shape shape = gs_shape_plain(gs_crew_size(on->talk.crew), gs_crew_self(on->talk.crew),
+                                    (int64_t)on->count);
     gs_vertex vertex;
-    for (uint64_t i = 0; on->program->vertex(&shape, i, &vertex); i++) {
+    for (uint64_t i = 0; on->program->vertex(&shape, 0, i, &vertex); i++) {
         GS_TRY(vertex.kind == GS_VERTEX_SEND ? send_part(on, &vertex, err)
                                              : take_part(on, &vertex, err));
     }

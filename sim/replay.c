@@ -113,6 +113,7 @@ static gs_status make(gs_replay *replay, gs_error *err)
     const gs_replay_config *config = &replay->config;
     const gs_strategy_choice *choice = config->strategy;
     GS_TRY(choice->strategy->layout(choice->config, config->job, &replay->layout, err));
+    replay->streams = gs_streams_of(&replay->layout, config->job, &choice->selection);
     GS_TRY(check_same_run(config, &replay->layout, err));
     return make_entities(replay, err);
 }
@@ -141,10 +142,10 @@ static gs_status play_arrival(gs_replay *replay, gs_replay_entity *entity,
 {
     uint32_t plane = record->kind == GS_INPUT_MESSAGE ? GS_REPLAY_MESSAGES
                      : record->kind == GS_INPUT_NOTE  ? GS_REPLAY_NOTES
-                                                      : GS_REPLAY_PARTS + record->communicator;
+                                                      : GS_REPLAY_PARTS + record->stream;
     uint32_t from = gs_recording_entity(&replay->config.recording->about, record->source);
-    if (plane >= GS_REPLAY_PARTS + replay->layout.communicator_count) {
-        return refuse(replay, record, "the job has no such communicator");
+    if (plane >= GS_REPLAY_PARTS + gs_streams_count(&replay->streams)) {
+        return refuse(replay, record, "the job has no such stream of a communicator");
     }
     gs_replay_parcel *first = gs_replay_peek(replay, entity, plane, from);
     if (first == NULL) {

@@ -98,9 +98,12 @@ void gs_replay_arrive(gs_replay *replay, gs_replay_entity *entity, uint32_t plan
 {
     gs_replay_parcel *parcel = pull(&entity->coming[plane * replay->entity_count + from]);
     if (plane >= GS_REPLAY_PARTS) {
-        uint32_t communicator = plane - GS_REPLAY_PARTS;
-        put(&entity->arrived[communicator * replay->config.job->ranks + from], parcel);
-        gs_driver_part(entity->driver, at, gs_driver_inbox(entity->driver, communicator, from));
+        uint32_t stream = plane - GS_REPLAY_PARTS;
+        uint32_t channel_there;
+        uint32_t communicator = gs_streams_communicator(&replay->streams, stream, &channel_there);
+        put(&entity->arrived[stream * replay->config.job->ranks + from], parcel);
+        gs_driver_part(entity->driver, at,
+                       gs_driver_inbox(entity->driver, communicator, channel_there, from));
         return;
     }
     gs_message message = parcel->message;
@@ -136,11 +139,15 @@ bool gs_replay_end_request(gs_replay_entity *entity, uint64_t number, bool is_se
 
 /* ---------------------------------------------------------------- what drivers ask */
 
-static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
+/* Stream, and the peer at the other end. */
+static uint32_t channel(void *host, uint32_t communicator, uint32_t channel_there, gs_peer from,
+                        gs_peer to)
 {
     const gs_replay_entity *entity = host;
+    const gs_replay *replay = entity->replay;
     gs_peer peer = from.index == entity->self.index ? to : from;
-    return communicator * entity->replay->config.job->ranks + peer.index;
+    return (replay->streams.first[communicator] + channel_there) * replay->config.job->ranks +
+           peer.index;
 }
 
 static void issued(void *host, gs_peer self, const gs_op_signature *op)
@@ -175,10 +182,11 @@ static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op
 {
     gs_replay_entity *entity = host;
     (void)self;
-    gs_peer to = {GS_WORKER, (uint16_t)(to_channel % entity->replay->config.job->ranks)};
+    uint32_t ranks = entity->replay->config.job->ranks;
+    gs_peer to = {GS_WORKER, (uint16_t)(to_channel % ranks)};
     gs_payload view = gs_is_wire(part) ? gs_wire_view(entity->wire, op, part)
                                        : gs_entity_memory_view(&entity->memory, part);
-    ship(entity, GS_REPLAY_PARTS + op->communicator, to, &(gs_replay_parcel){.signature = *op},
+    ship(entity, GS_REPLAY_PARTS + to_channel / ranks, to, &(gs_replay_parcel){.signature = *op},
          &view);
 }
 
@@ -375,12 +383,12 @@ static const gs_host_calls calls = {
 static bool take_channels(gs_replay *replay, gs_replay_entity *entity)
 {
     const gs_job *job = replay->config.job;
-    size_t communicators = replay->layout.communicator_count;
-    size_t channels = (GS_REPLAY_PARTS + communicators) * replay->entity_count;
+    size_t streams = gs_streams_count(&replay->streams);
+    size_t channels = (GS_REPLAY_PARTS + streams) * replay->entity_count;
     gs_arena *arena = &replay->arena;
     entity->request_capacity = replay->layout.outstanding_max[entity->self.role];
     entity->coming = GS_TAKE(arena, gs_replay_queue, channels);
-    entity->arrived = GS_TAKE(arena, gs_replay_queue, communicators * job->ranks);
+    entity->arrived = GS_TAKE(arena, gs_replay_queue, streams * job->ranks);
     entity->sent = GS_TAKE(arena, uint64_t, channels);
     entity->requests = GS_TAKE(arena, gs_replay_request, entity->request_capacity);
     entity->unit_ready = GS_TAKE(arena, bool, job->unit_count);
@@ -416,6 +424,7 @@ gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_error *er
                                .job = config->job,
                                .layout = &replay->layout,
                                .coding = &config->strategy->coding,
+                               .selection = &config->strategy->selection,
                                .buckets = replay->buckets,
                                .self = entity->self,
                                .calls = &calls,

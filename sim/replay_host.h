@@ -8,7 +8,7 @@
 #include "traces/entity_memory.h"
 #include "traces/wire.h"
 
-/* Planes of channels; parts of communicator c travel on GS_REPLAY_PARTS + c. */
+/* Planes of channels; parts of stream s of the communicators travel on GS_REPLAY_PARTS + s. */
 enum { GS_REPLAY_MESSAGES, GS_REPLAY_NOTES, GS_REPLAY_PARTS };
 
 typedef struct gs_replay_parcel {
@@ -39,7 +39,7 @@ typedef struct gs_replay_entity {
     gs_wire *wire;               /* NULL: nothing is coded */
     uint32_t check;              /* of its records so far */
     gs_replay_queue *coming;     /* [planes][entities]: sent to this one */
-    gs_replay_queue *arrived;    /* [communicators][ranks]: parts that were not absorbed */
+    gs_replay_queue *arrived;    /* [streams][ranks]: parts that were not absorbed */
     uint64_t *sent;              /* [planes][entities]: by this one */
     gs_replay_request *requests; /* [request_count] outstanding */
     uint32_t request_count, request_capacity;
@@ -56,6 +56,7 @@ typedef struct gs_replay_entity {
 struct gs_replay {
     gs_replay_config config;
     gs_layout layout;
+    gs_streams streams;
     const gs_bucket_plan *buckets, *buckets_rebuilt; /* as in live */
     gs_replay_entity *entities;                      /* workers, then servers */
     uint32_t entity_count;

@@ -171,6 +171,7 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
         .job = &sim->job,
         .layout = &sim->layout,
         .coding = &sim->config.strategy->coding,
+        .selection = &sim->config.strategy->selection,
         .buckets = sim->buckets,
         .calls = &sim->host_calls,
         .host = sim,
@@ -185,8 +186,10 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
     }
     for (uint32_t i = 0; i < sim->net.channel_count; i++) {
         gs_sim_channel *channel = &sim->net.channels[i];
+        uint32_t number;
+        uint32_t communicator = gs_streams_communicator(&sim->streams, channel->stream, &number);
         channel->inbox =
-            gs_driver_inbox(sim->entities[channel->to].driver, channel->stream, channel->from);
+            gs_driver_inbox(sim->entities[channel->to].driver, communicator, number, channel->from);
     }
     return GS_OK;
 }
@@ -205,7 +208,7 @@ static gs_status make_net(gs_sim *sim, gs_error *err)
         .seed = sim->config.seed,
         .pool = &sim->pool,
         .timeline = sim->timeline,
-        .communicators = sim->layout.communicator_count,
+        .streams = &sim->streams,
     };
     return gs_sim_net_init(&sim->net, &config, &sim->arena) ? GS_OK : no_memory(sim, err);
 }
@@ -255,6 +258,7 @@ static gs_status make(gs_sim *sim, gs_error *err)
     GS_TRY(gs_scenario_job(scenario, &sim->arena, &sim->job, err));
     sim->job.seed = sim->config.seed;
     GS_TRY(choice->strategy->layout(choice->config, &sim->job, &sim->layout, err));
+    sim->streams = gs_streams_of(&sim->layout, &sim->job, &choice->selection);
     GS_TRY(check_layout(sim, err));
     sim->entity_count = sim->job.ranks + sim->layout.servers;
     sim->entities = GS_TAKE(&sim->arena, gs_sim_entity, sim->entity_count);

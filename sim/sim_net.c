@@ -34,7 +34,8 @@ bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena 
         .seed = config->seed,
         .pool = config->pool,
         .timeline = config->timeline,
-        .communicators = config->communicators,
+        .streams = config->streams,
+        .communicators = gs_streams_count(config->streams),
         .free_part = GS_NO_PART,
         .arena = arena,
         .entity_bytes = GS_TAKE(arena, int64_t, config->topology->entities),
@@ -284,11 +285,13 @@ __attribute__((noinline)) void gs_sim_net_tell_timeline(gs_sim_net *net,
                                                         const gs_sim_channel *channel,
                                                         int64_t bytes, gs_tick began, gs_tick left)
 {
+    uint32_t number;
     gs_timeline_message message = {
         .from = channel->from,
         .to = channel->to,
-        .stream = channel->stream < net->communicators ? (int32_t)channel->stream
-                                                       : GS_TIMELINE_POINT_TO_POINT,
+        .stream = channel->stream < net->communicators
+                      ? (int32_t)gs_streams_communicator(net->streams, channel->stream, &number)
+                      : GS_TIMELINE_POINT_TO_POINT,
         .over_nic = channel->route.over_nic,
         .bytes = bytes,
         .began_ns = gs_tick_ns(began),

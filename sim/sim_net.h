@@ -18,6 +18,7 @@
 #include "sim/sim_loop.h"
 #include "sim/topology.h"
 #include "strategies/host.h"
+#include "strategies/selection.h"
 #include "traces/entity_memory.h"
 #include "traces/timeline.h"
 
@@ -51,7 +52,7 @@ typedef struct gs_sim_flow {
 
 typedef struct gs_sim_channel {
     uint32_t from, to; /* entities */
-    uint32_t stream;   /* communicator, or the number of communicators for point to point */
+    uint32_t stream;   /* of a communicator's channel, or net->communicators: point to point */
     uint32_t inbox;    /* of the receiving driver; communicators only */
     gs_route route;
     bool is_private;
@@ -72,7 +73,8 @@ typedef struct gs_sim_net {
     const gs_topology *topology;
     const gs_noise_sampler *latency_noise;
     uint64_t seed;
-    uint32_t communicators; /* streams from here on are no communicators */
+    const gs_streams *streams;
+    uint32_t communicators; /* streams of them: from here on they are of none */
     gs_sim_channel *channels;
     uint32_t channel_count, channel_capacity;
     uint32_t *table; /* open addressing: channel + 1 by (from, to, stream) */
@@ -102,9 +104,9 @@ typedef struct gs_sim_net_config {
     const gs_topology *topology;
     const gs_noise_sampler *latency_noise;
     uint64_t seed;
-    gs_payload_pool *pool; /* where payloads of freed parts go */
-    gs_timeline *timeline; /* or NULL */
-    uint32_t communicators;
+    gs_payload_pool *pool;     /* where payloads of freed parts go */
+    gs_timeline *timeline;     /* or NULL */
+    const gs_streams *streams; /* of communicators; owner: caller, for the life of the net */
 } gs_sim_net_config;
 
 /* false: no memory. */

@@ -128,6 +128,7 @@ struct gs_sim {
     gs_arena arena;
     gs_job job;
     gs_layout layout;
+    gs_streams streams;
     bool learns; /* real gradients */
     gs_task *task;
     gs_team *team;                  /* NULL: timing only */
@@ -154,16 +155,15 @@ struct gs_sim {
     uint32_t call_count, call_capacity, free_call;
     uint32_t *native_slots; /* [communicators][ranks]: slots of the ops that the host runs itself */
     gs_sim_sum *sums;       /* [groups of all communicators], by gs_group_ops_line; NULL: none */
-    /* Of communicators; BY_PROGRAM: their numbers travel in parts. */
-    gs_sum_order sum_orders[GS_COMMUNICATORS_MAX];
-    const gs_curve *curve;      /* of all-reduce; NULL: none */
-    gs_timeline *timeline;      /* NULL: nobody looks */
-    gs_sim_op_begin *op_begins; /* [communicators][ranks], for the timeline */
-    int64_t budget_passes;      /* forward and backward passes of one worker */
-    int64_t passes;             /* ended, over all workers */
-    int64_t cancelled_passes;   /* of gradients that were stopped */
-    double dropped_elements;    /* of gradients that were not used, over all servers */
-    uint32_t workers_told;      /* to quiesce */
+    bool may_sum[GS_COMMUNICATORS_MAX]; /* else numbers of theirs always travel in parts */
+    const gs_curve *curve;              /* of all-reduce; NULL: none */
+    gs_timeline *timeline;              /* NULL: nobody looks */
+    gs_sim_op_begin *op_begins;         /* [communicators][ranks], for the timeline */
+    int64_t budget_passes;              /* forward and backward passes of one worker */
+    int64_t passes;                     /* ended, over all workers */
+    int64_t cancelled_passes;           /* of gradients that were stopped */
+    double dropped_elements;            /* of gradients that were not used, over all servers */
+    uint32_t workers_told;              /* to quiesce */
     uint32_t drained;
     bool quiescing_all;
     bool ended;

@@ -8,20 +8,35 @@
 /* Floats of all members below which a second thread costs more than it saves. */
 enum { SHARE_FLOATS_MIN = 1 << 17 };
 
-static gs_sum_order order_of(const gs_sim *sim, uint32_t communicator)
+/* A curve times the all-reduces of all ranks; in which order they were added it does not tell. */
+static bool has_curve(const gs_sim *sim, uint32_t communicator)
+{
+    gs_group group = sim->layout.communicators[communicator].group;
+    return sim->curve != NULL && gs_group_size(group, sim->job.ranks) == sim->job.ranks;
+}
+
+static bool may_sum(const gs_sim *sim, uint32_t communicator)
 {
     const gs_communicator *of = &sim->layout.communicators[communicator];
-    bool is_whole = gs_group_size(of->group, sim->job.ranks) == sim->job.ranks;
     if (sim->entities[0].wire != NULL && of->coded) {
+        return false;
+    }
+    bool has_sums = (gs_communicator_kinds(of) >> GS_ALL_REDUCE & 1U) != 0;
+    return has_sums && (has_curve(sim, communicator) || !sim->config.parts_always);
+}
+
+static gs_sum_order order_of(const gs_sim *sim, const gs_op_signature *op)
+{
+    if (op->kind != GS_ALL_REDUCE || !sim->may_sum[op->communicator]) {
         return GS_SUM_BY_PROGRAM;
     }
-    if (sim->curve != NULL && is_whole) {
-        return GS_SUM_ROUND; /* whatever was measured: a curve does not tell */
+    if (has_curve(sim, op->communicator)) {
+        return GS_SUM_ROUND;
     }
-    uint32_t kinds = of->kinds == 0 ? 1U << GS_ALL_REDUCE : of->kinds;
-    bool has_sums = (kinds >> GS_ALL_REDUCE & 1U) != 0;
-    return has_sums && !sim->config.parts_always ? gs_collective_for(of, GS_ALL_REDUCE)->order
-                                                 : GS_SUM_BY_PROGRAM;
+    gs_choice choice = gs_selection_choose(
+        &sim->config.strategy->selection, &sim->layout.communicators[op->communicator],
+        op->communicator, op->kind, op->elements * sim->job.element_bytes);
+    return choice.program->order;
 }
 
 static void add_share(gs_team_job *job, uint32_t member)
@@ -49,10 +64,7 @@ static bool make_sum(gs_sim *sim, uint32_t communicator, uint32_t rank, gs_sim_s
     for (uint32_t i = 0; i < shares; i++) {
         made->shares[i] = (gs_sim_sum_share){.job = {.run = add_share}, .of = made, .index = i};
     }
-    made->sum = (gs_sum){.order = sim->sum_orders[communicator],
-                         .members = members,
-                         .memories = memories,
-                         .slices = made->slices};
+    made->sum = (gs_sum){.members = members, .memories = memories, .slices = made->slices};
     return true;
 }
 
@@ -64,11 +76,10 @@ gs_status gs_sim_sums_init(gs_sim *sim, gs_error *err)
     sim->sums = GS_TAKE(&sim->arena, gs_sim_sum, sim->ops.line_count);
     bool ok = sim->sums != NULL;
     for (uint32_t i = 0; ok && i < sim->layout.communicator_count; i++) {
-        sim->sum_orders[i] = order_of(sim, i);
+        sim->may_sum[i] = may_sum(sim, i);
         for (uint32_t rank = 0; ok && rank < sim->job.ranks; rank++) {
             gs_group group = sim->layout.communicators[i].group;
-            if (sim->sum_orders[i] != GS_SUM_BY_PROGRAM &&
-                gs_group_member(group, sim->job.ranks, rank) == 0) {
+            if (sim->may_sum[i] && gs_group_member(group, sim->job.ranks, rank) == 0) {
                 ok = make_sum(sim, i, rank, &sim->sums[gs_group_ops_line(&sim->ops, rank, i)]);
             }
         }
@@ -78,7 +89,7 @@ gs_status gs_sim_sums_init(gs_sim *sim, gs_error *err)
 
 bool gs_sim_is_summed(const gs_sim *sim, const gs_op_signature *op)
 {
-    return op->kind == GS_ALL_REDUCE && sim->sum_orders[op->communicator] != GS_SUM_BY_PROGRAM;
+    return order_of(sim, op) != GS_SUM_BY_PROGRAM;
 }
 
 static gs_sim_sum *sum_of(gs_sim *sim, uint32_t rank, const gs_op_signature *op)
@@ -89,7 +100,8 @@ static gs_sim_sum *sum_of(gs_sim *sim, uint32_t rank, const gs_op_signature *op)
 bool gs_sim_sum_start(gs_sim *sim, uint32_t rank, const gs_op_signature *op, gs_slice data,
                       bool is_last)
 {
-    if (!gs_sim_is_summed(sim, op)) {
+    gs_sum_order order = order_of(sim, op);
+    if (order == GS_SUM_BY_PROGRAM) {
         return true;
     }
     gs_sim_sum *sum = sum_of(sim, rank, op);
@@ -98,6 +110,7 @@ bool gs_sim_sum_start(gs_sim *sim, uint32_t rank, const gs_op_signature *op, gs_
     if (!is_last) {
         return true;
     }
+    sum->sum.order = order;
     for (uint32_t i = 0; i < sum->sum.members; i++) {
         gs_sim_work_settle(sim, gs_group_rank(group, sim->job.ranks, rank, i));
     }

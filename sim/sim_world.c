@@ -375,8 +375,8 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     }
     part->message.data = part->payload;
     uint32_t to = index_of(sim, message->to);
-    uint32_t over = gs_sim_net_channel(&sim->net, index_of(sim, message->from), to,
-                                       sim->net.point_to_point);
+    uint32_t over =
+        gs_sim_net_channel(&sim->net, index_of(sim, message->from), to, sim->net.communicators);
     if (message->from.role == GS_WORKER) { /* what is coded goes once the stream has coded it */
         gs_tick at = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
         gs_step_account_send_start(&sim->accounts[message->from.index], slot, gs_tick_ns(at));
@@ -443,7 +443,7 @@ void gs_sim_world_part(gs_sim *sim, uint32_t channel_index)
     sim->net.arrived++;
     gs_sim_channel *over = &sim->net.channels[channel_index];
     gs_sim_entity *entity = &sim->entities[over->to];
-    if (over->stream < sim->layout.communicator_count) {
+    if (over->stream < sim->net.communicators) {
         if (!over->is_private && !sim->learns) {
             uint32_t index;
             (void)gs_sim_net_delivered(&sim->net, channel_index, &index);

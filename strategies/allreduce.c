@@ -83,7 +83,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
         .communicator_count = 1,
         .communicators[COMMUNICATOR] = {.coded = true,
                                         .all_reduce = chosen->algorithm == AUTO
-                                                          ? "ring"
+                                                          ? NULL
                                                           : algorithms[chosen->algorithm]},
         .ordered = true,
         .buckets = rule,

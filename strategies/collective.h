@@ -1,11 +1,14 @@
 /* Collectives: one file for each algorithm, as a program per member, made up as it runs.
  *
- * A member's program is a sequence of vertices: send a part of the slice to a peer, or receive one
- * from a peer and add it to, or put it over, what is there. Sends do not block. Both hosts, and
- * every way of timing, play the same program: a vertex is a pure function of (shape, index),
- * nothing is stored. A program must be safe without buffering: a part is written over only by data
- * that depends on the receipt of all sends of that part. Reductions happen in program order:
- * results are equal bit for bit in every host. */
+ * A member's program is one or more lanes that run side by side, each a sequence of vertices: send
+ * a part of the slice to a peer, or receive one from a peer and add it to, or put it over, what is
+ * there. Sends do not block. What goes from one member to another on one channel comes in order;
+ * channels do not wait for each other. Both hosts, and every way of timing, play the same program:
+ * a vertex is a pure function of (shape, lane, index), nothing is stored. A lane sends only what
+ * itself has received or added, or what was there at the start: lanes of a member do not wait for
+ * each other. A program must be safe without buffering: a part is written over only by data that
+ * depends on the receipt of all sends of that part. Reductions happen in program order: results are
+ * equal bit for bit in every host. */
 #ifndef GS_STRATEGIES_COLLECTIVE_H
 #define GS_STRATEGIES_COLLECTIVE_H
 
@@ -20,16 +23,38 @@ typedef struct gs_shape {
     uint32_t self;    /* 0 to members - 1 */
     uint32_t root;    /* of a broadcast: the member whose data it is */
     int64_t elements; /* of the slice */
+    uint32_t rings;   /* >= 1: channels side by side, each with its share of the slice */
+    uint32_t inner;   /* >= 1: members of a node, who follow one another; divides members */
+    uint32_t middle; /* >= 1: nodes of a group of nodes, for three levels; middle * inner divides */
+    int64_t piece;   /* elements of a piece in pipelined programs; 0: the whole share */
 } gs_shape;
+
+/* One ring, no nodes, no pieces. */
+static inline gs_shape gs_shape_plain(uint32_t members, uint32_t self, int64_t elements)
+{
+    return (gs_shape){.members = members,
+                      .self = self,
+                      .elements = elements,
+                      .rings = 1,
+                      .inner = 1,
+                      .middle = 1};
+}
 
 typedef enum gs_vertex_kind { GS_VERTEX_SEND, GS_VERTEX_ADD, GS_VERTEX_PUT } gs_vertex_kind;
 
 typedef struct gs_vertex {
     gs_vertex_kind kind;
     uint32_t peer;
-    int64_t offset; /* within the slice, in elements */
-    int64_t length; /* may be 0: the message is sent all the same */
+    uint32_t channel; /* 0 to gs_collective_channels - 1 */
+    int64_t offset;   /* within the slice, in elements */
+    int64_t length;   /* may be 0: the message is sent all the same */
 } gs_vertex;
+
+/* One end of a channel of a program. */
+typedef struct gs_edge {
+    uint32_t peer;
+    uint32_t channel;
+} gs_edge;
 
 /* In which order the program of an all-reduce adds, where a word says it: a host that holds the
  * slices of all members may then form the sum at once, to the same bits. */
@@ -49,12 +74,15 @@ typedef struct gs_collective {
     const char *summary;
     const char *source;
     gs_collective_kind kind;
-    /* Writes vertex `index` of the member's program; false: the program has ended before. */
-    bool (*vertex)(const gs_shape *shape, uint64_t index, gs_vertex *out);
-    /* Distinct members that this one receives from, and sends to: writes up to members - 1 of them.
-     * The same for every root. */
-    uint32_t (*sources)(const gs_shape *shape, uint32_t *out);
-    uint32_t (*targets)(const gs_shape *shape, uint32_t *out);
+    /* Of a member's program, and of all members' together; NULL: 1. */
+    uint32_t (*lanes)(const gs_shape *shape);
+    uint32_t (*channels)(const gs_shape *shape);
+    /* Writes vertex `index` of a lane of the member's program; false: the lane has ended before. */
+    bool (*vertex)(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vertex *out);
+    /* What this member receives from, and sends to: distinct, each read by one lane only; up to
+     * members - 1 for each channel. The same for every root, number of elements and piece. */
+    uint32_t (*sources)(const gs_shape *shape, gs_edge *out);
+    uint32_t (*targets)(const gs_shape *shape, gs_edge *out);
     /* Seconds on equal private links: latency_s a message, bandwidth in bytes/s, no jitter. */
     double (*closed_s)(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s);
     gs_sum_order order; /* of an all-reduce */
@@ -64,9 +92,27 @@ uint32_t gs_collective_count(void);
 const gs_collective *gs_collective_at(uint32_t index);
 const gs_collective *gs_collective_find(const char *name); /* NULL: no such name */
 
-/* The algorithm by which a communicator does what the kind says. */
+static inline uint32_t gs_collective_lanes(const gs_collective *collective, const gs_shape *shape)
+{
+    return collective->lanes == NULL ? 1 : collective->lanes(shape);
+}
+
+static inline uint32_t gs_collective_channels(const gs_collective *collective,
+                                              const gs_shape *shape)
+{
+    return collective->channels == NULL ? 1 : collective->channels(shape);
+}
+
+/* The algorithm by which a communicator does what the kind says, where no rule says another
+ * (strategies/selection.h). */
 const gs_collective *gs_collective_for(const gs_communicator *communicator,
                                        gs_collective_kind kind);
+
+/* What will be asked of a communicator: sum of 1 << gs_collective_kind. */
+static inline uint32_t gs_communicator_kinds(const gs_communicator *communicator)
+{
+    return communicator->kinds == 0 ? 1U << GS_ALL_REDUCE : communicator->kinds;
+}
 
 /* "all_reduce" */
 const char *gs_collective_kind_name(gs_collective_kind kind);

@@ -13,6 +13,7 @@
 #include "strategies/coding.h"
 #include "strategies/collective.h"
 #include "strategies/host.h"
+#include "strategies/selection.h"
 #include "strategies/strategy.h"
 
 /* What the hooks see as their world. */
@@ -24,6 +25,7 @@ typedef struct gs_driver_config {
     const gs_job *job;
     const gs_layout *layout;
     const gs_coding *coding;       /* of coded communicators and sends; NULL: dense */
+    const gs_selection *selection; /* of programs; NULL: no rules; owner: as strategy_config */
     const gs_bucket_plan *buckets; /* of the first step; owner: the host, for the whole run */
     gs_peer self;
     const gs_host_calls *calls;
@@ -54,8 +56,10 @@ void gs_driver_native_done(gs_driver *driver, gs_time_ns at, uint32_t slot);
 /* cut_step: the common step, or -1 where the strategy cuts on its own. */
 void gs_driver_quiesce(gs_driver *driver, gs_time_ns at, int64_t cut_step);
 
-/* The inbox for what a rank sends on a communicator; UINT32_MAX where there is none from it. */
-uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t rank);
+/* The inbox for what a rank sends on a channel of a communicator; UINT32_MAX where there is none.
+ */
+uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t channel,
+                         uint32_t rank);
 
 /* Looks. */
 int64_t gs_driver_step(const gs_driver *driver); /* steps ended: applies with `last` */

@@ -15,15 +15,6 @@ static uint32_t rank_of(const gs_driver *driver, const line *on, uint32_t member
     return gs_group_rank(on->group, ranks_of(driver), driver->config.self.index, member);
 }
 
-static gs_shape shape_of(const gs_driver *driver, const line *on, uint32_t root, int64_t elements)
-{
-    uint32_t ranks = ranks_of(driver);
-    return (gs_shape){.members = gs_group_size(on->group, ranks),
-                      .self = gs_group_member(on->group, ranks, driver->config.self.index),
-                      .root = root,
-                      .elements = elements};
-}
-
 static gs_peer worker(uint32_t index)
 {
     return (gs_peer){GS_WORKER, (uint16_t)index};
@@ -31,80 +22,152 @@ static gs_peer worker(uint32_t index)
 
 /* ---------------------------------------------------------------- creation */
 
-/* Ranks that any of the line's programs receives from, or sends to, each once. Returns how many. */
-static uint32_t peers_of(const gs_driver *driver, const line *on, bool sources, uint32_t *scratch,
-                         bool *seen)
+/* What the programs of a line receive from or send to, gathered in order. */
+typedef struct gathered {
+    gs_arena *arena;
+    bool sources; /* else targets */
+    gs_edge *found;
+    uint32_t count, capacity;
+    uint32_t lanes; /* of the program that has most */
+} gathered;
+
+static bool is_before(gs_edge a, gs_edge b)
 {
-    gs_shape shape = shape_of(driver, on, 0, 0);
-    uint32_t count = 0;
-    memset(seen, 0, shape.members * sizeof *seen);
-    for (int kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
-        const gs_collective *program = on->programs[kind];
-        uint32_t *found = scratch + count;
-        uint32_t more = 0;
-        if (program != NULL) {
-            more = sources ? program->sources(&shape, found) : program->targets(&shape, found);
-        }
-        for (uint32_t i = 0; i < more; i++) {
-            uint32_t member = found[i];
-            if (!seen[member]) {
-                seen[member] = true;
-                scratch[count++] = rank_of(driver, on, member);
-            }
-        }
-    }
-    return count;
+    return a.peer < b.peer || (a.peer == b.peer && a.channel < b.channel);
 }
 
-/* Whatever the codec, its programs are among these. */
+static void insert(gathered *into, gs_edge added)
+{
+    uint32_t at = into->count;
+    while (at > 0 && is_before(added, into->found[at - 1])) {
+        at--;
+    }
+    if (at > 0 && !is_before(into->found[at - 1], added)) {
+        return; /* there already */
+    }
+    memmove(into->found + at + 1, into->found + at, (into->count - at) * sizeof *into->found);
+    into->found[at] = added;
+    into->count++;
+}
+
+static bool gather_program(gathered *into, const gs_collective *program, const gs_shape *shape)
+{
+    uint32_t lanes = gs_collective_lanes(program, shape);
+    uint32_t most = (shape->members - 1) * gs_collective_channels(program, shape);
+    into->lanes = lanes > into->lanes ? lanes : into->lanes;
+    if (into->capacity < into->count + 2 * most) {
+        /* The second half is for what is found. */
+        uint32_t capacity = 2 * (into->count + 2 * most);
+        gs_edge *grown = GS_TAKE(into->arena, gs_edge, capacity);
+        if (grown == NULL) {
+            return false;
+        }
+        if (into->count > 0) {
+            memcpy(grown, into->found, into->count * sizeof *grown);
+        }
+        into->found = grown;
+        into->capacity = capacity;
+    }
+    gs_edge *said = into->found + into->count + most;
+    uint32_t count = into->sources ? program->sources(shape, said) : program->targets(shape, said);
+    GS_ASSERT(count <= most);
+    for (uint32_t i = 0; i < count; i++) {
+        insert(into, said[i]);
+    }
+    return true;
+}
+
 static bool is_coded(const gs_driver *driver, uint32_t communicator)
 {
     return driver->config.coding != NULL && driver->config.coding->codec != NULL &&
            driver->config.layout->communicators[communicator].coded;
 }
 
-static void choose_programs(line *on, const gs_communicator *communicator, bool coded)
+/* Of all programs that may run on a line. */
+static bool gather(const gs_driver *driver, uint32_t communicator, gathered *into)
 {
-    on->group = communicator->group;
-    uint32_t kinds = communicator->kinds == 0 ? 1U << GS_ALL_REDUCE : communicator->kinds;
-    if (coded) {
-        kinds |= 1U << GS_ALL_GATHER | 1U << GS_ALL_TO_ALL;
-    }
+    static const gs_communicator any = {.all_reduce = NULL};
+    const gs_driver_config *config = &driver->config;
+    const gs_communicator *of = &config->layout->communicators[communicator];
+    uint32_t self = gs_group_member(of->group, ranks_of(driver), config->self.index);
+    uint32_t kinds = gs_communicator_kinds(of);
     for (int kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
-        if ((kinds >> kind & 1U) != 0) {
-            on->programs[kind] = gs_collective_for(communicator, (gs_collective_kind)kind);
+        gs_choice choice;
+        for (uint32_t i = 0; (kinds >> kind & 1U) != 0 &&
+                             gs_selection_candidate(config->selection, of, communicator,
+                                                    (gs_collective_kind)kind, i, &choice);
+             i++) {
+            gs_shape shape = gs_choice_shape(&choice, config->job, of->group, self, 0, 0);
+            if (!gather_program(into, choice.program, &shape)) {
+                return false;
+            }
         }
     }
+    static const gs_collective_kind coded[] = {GS_ALL_REDUCE, GS_ALL_GATHER, GS_ALL_TO_ALL};
+    gs_shape shape = gs_shape_plain(gs_group_size(of->group, ranks_of(driver)), self, 0);
+    for (size_t i = 0; is_coded(driver, communicator) && i < sizeof coded / sizeof *coded; i++) {
+        if (!gather_program(into, gs_collective_for(&any, coded[i]), &shape)) {
+            return false;
+        }
+    }
+    return true;
 }
 
-static bool open_line(gs_driver *driver, uint32_t communicator, uint32_t *scratch, bool *seen,
-                      gs_arena *arena)
+static bool keep(edges *into, const gathered *found, gs_arena *arena)
+{
+    into->sorted = GS_TAKE(arena, gs_edge, found->count);
+    if (into->sorted == NULL) {
+        return false;
+    }
+    if (found->count > 0) {
+        memcpy(into->sorted, found->found, found->count * sizeof *into->sorted);
+    }
+    into->count = found->count;
+    return true;
+}
+
+static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena, gs_arena *scratch)
+{
+    line *made = &driver->lines[communicator];
+    const gs_communicator *of = &driver->config.layout->communicators[communicator];
+    gathered sources = {.arena = scratch, .sources = true};
+    gathered targets = {.arena = scratch};
+    GS_ASSERT(gs_group_tiles(of->group, ranks_of(driver)));
+    made->group = of->group;
+    made->kinds = gs_communicator_kinds(of);
+    made->first = made->last = GS_NO_SLOT;
+    made->first_inbox = driver->inbox_count;
+    if (!gather(driver, communicator, &sources) || !gather(driver, communicator, &targets) ||
+        !keep(&made->sources, &sources, arena) || !keep(&made->targets, &targets, arena)) {
+        return false;
+    }
+    driver->inbox_count += sources.count;
+    made->lanes = GS_TAKE(arena, lane, sources.lanes);
+    made->channels = GS_TAKE(arena, uint32_t, targets.count);
+    return made->lanes != NULL && made->channels != NULL;
+}
+
+static void open_line(gs_driver *driver, uint32_t communicator)
 {
     const gs_driver_config *config = &driver->config;
     line *opened = &driver->lines[communicator];
-    opened->first = opened->last = opened->waits_for = GS_NO_SLOT;
-    opened->first_inbox = driver->inbox_count;
-    opened->inbox_count = peers_of(driver, opened, true, scratch, seen);
-    for (uint32_t i = 0; i < opened->inbox_count; i++) {
-        driver->inboxes[driver->inbox_count++] = (inbox){
+    for (uint32_t i = 0; i < opened->sources.count; i++) {
+        gs_edge from = opened->sources.sorted[i];
+        uint32_t rank = rank_of(driver, opened, from.peer);
+        driver->inboxes[opened->first_inbox + i] = (inbox){
             .communicator = communicator,
-            .rank = scratch[i],
-            .channel = config->calls->channel(config->host, communicator, worker(scratch[i]),
-                                              config->self),
+            .rank = rank,
+            .channel = config->calls->channel(config->host, communicator, from.channel,
+                                              worker(rank), config->self),
+            .lane = GS_NO_SLOT,
         };
     }
-    opened->target_count = peers_of(driver, opened, false, scratch, seen);
-    opened->targets = GS_TAKE(arena, uint32_t, opened->target_count);
-    opened->channels = GS_TAKE(arena, uint32_t, opened->target_count);
-    if (opened->targets == NULL || opened->channels == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i < opened->target_count; i++) {
-        opened->targets[i] = scratch[i];
+    for (uint32_t i = 0; i < opened->targets.count; i++) {
+        gs_edge to = opened->targets.sorted[i];
         opened->channels[i] =
-            config->calls->channel(config->host, communicator, config->self, worker(scratch[i]));
+            config->calls->channel(config->host, communicator, to.channel, config->self,
+                                   worker(rank_of(driver, opened, to.peer)));
     }
-    return true;
 }
 
 bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena)
@@ -117,56 +180,59 @@ bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena)
     GS_ASSERT(count <= GS_COMMUNICATORS_MAX);
     gs_arena scratch;
     gs_arena_init(&scratch);
-    /* Programs of one line may name a member each. */
-    uint32_t *members =
-        GS_TAKE(&scratch, uint32_t, (size_t)(GS_COLLECTIVE_KIND_COUNT + 1) * ranks_of(driver));
-    bool *seen = GS_TAKE(&scratch, bool, ranks_of(driver));
     driver->lines = GS_TAKE(arena, line, count);
-    bool ok = members != NULL && seen != NULL && driver->lines != NULL;
-    uint32_t inboxes = 0;
+    bool ok = driver->lines != NULL;
     for (uint32_t i = 0; ok && i < count; i++) {
-        GS_ASSERT(gs_group_tiles(config->layout->communicators[i].group, ranks_of(driver)));
-        choose_programs(&driver->lines[i], &config->layout->communicators[i], is_coded(driver, i));
-        inboxes += peers_of(driver, &driver->lines[i], true, members, seen);
-    }
-    if (ok) {
-        driver->inboxes = GS_TAKE(arena, inbox, inboxes);
-        ok = driver->inboxes != NULL;
-    }
-    for (uint32_t i = 0; ok && i < count; i++) {
-        ok = open_line(driver, i, members, seen, arena);
+        ok = make_line(driver, i, arena, &scratch);
     }
     gs_arena_fini(&scratch);
+    driver->inboxes = ok ? GS_TAKE(arena, inbox, driver->inbox_count) : NULL;
+    ok = driver->inboxes != NULL;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        open_line(driver, i);
+    }
     return ok;
 }
 
-static uint32_t inbox_of(const gs_driver *driver, const line *of, uint32_t rank)
+/* Place among the edges, or GS_NO_SLOT. Programs mostly come back to the one they used last. */
+static uint32_t place_of(edges *among, uint32_t peer, uint32_t channel)
 {
-    for (uint32_t i = of->first_inbox; i < of->first_inbox + of->inbox_count; i++) {
-        if (driver->inboxes[i].rank == rank) {
-            return i;
+    gs_edge wanted = {peer, channel};
+    if (among->last < among->count && among->sorted[among->last].peer == peer &&
+        among->sorted[among->last].channel == channel) {
+        return among->last;
+    }
+    uint32_t from = 0;
+    uint32_t to = among->count;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (is_before(among->sorted[middle], wanted)) {
+            from = middle + 1;
+        } else {
+            to = middle;
         }
     }
-    return GS_NO_SLOT;
-}
-
-uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t rank)
-{
-    if (communicator >= driver->config.layout->communicator_count) {
+    if (from == among->count || is_before(wanted, among->sorted[from])) {
         return GS_NO_SLOT;
     }
-    return inbox_of(driver, &driver->lines[communicator], rank);
+    among->last = from;
+    return from;
 }
 
-static uint32_t channel_to(const line *of, uint32_t rank)
+uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t channel,
+                         uint32_t rank)
 {
-    for (uint32_t i = 0; i < of->target_count; i++) {
-        if (of->targets[i] == rank) {
-            return of->channels[i];
-        }
+    uint32_t ranks = ranks_of(driver);
+    if (communicator >= driver->config.layout->communicator_count || rank >= ranks) {
+        return GS_NO_SLOT;
     }
-    GS_ASSERT(false && "a program sends only to its targets");
-    return 0;
+    line *of = &driver->lines[communicator];
+    if (gs_group_index(of->group, ranks, rank) !=
+        gs_group_index(of->group, ranks, driver->config.self.index)) {
+        return GS_NO_SLOT;
+    }
+    uint32_t place = place_of(&of->sources, gs_group_member(of->group, ranks, rank), channel);
+    return place == GS_NO_SLOT ? GS_NO_SLOT : of->first_inbox + place;
 }
 
 static bool receive(gs_driver *driver, request *running, uint32_t inbox_index,
@@ -194,11 +260,46 @@ static void flush(gs_driver *driver, line *on)
 {
     const gs_driver_config *config = &driver->config;
     on->flushing = true;
-    if (on->target_count > 0) {
-        config->calls->flush(config->host, config->self, on->first, on->channels, on->target_count);
+    if (on->targets.count > 0) {
+        config->calls->flush(config->host, config->self, on->first, on->channels,
+                             on->targets.count);
     } else {
         config->calls->later(config->host, config->self, on->first);
     }
+}
+
+/* The lanes of a program begin, whose parts are cut from that. */
+static void begin(line *on, const gs_collective *program, gs_shape shape, gs_slice cut)
+{
+    on->program = program;
+    on->shape = shape;
+    on->cut = cut;
+    on->lane_count = on->lanes_left = gs_collective_lanes(program, &shape);
+    for (uint32_t i = 0; i < on->lane_count; i++) {
+        on->lanes[i] = (lane){.waits_for = GS_NO_SLOT};
+    }
+}
+
+static void begin_dense(const gs_driver *driver, line *on, const request *running)
+{
+    const gs_driver_config *config = &driver->config;
+    const gs_op_signature *op = &running->with.signature;
+    gs_choice choice =
+        gs_selection_choose(config->selection, &config->layout->communicators[op->communicator],
+                            op->communicator, op->kind, op->elements * config->job->element_bytes);
+    uint32_t self = gs_group_member(on->group, ranks_of(driver), config->self.index);
+    begin(on, choice.program,
+          gs_choice_shape(&choice, config->job, on->group, self, op->root, op->elements),
+          running->slice);
+}
+
+static void begin_coded(const gs_driver *driver, line *on)
+{
+    const gs_coding_stage *stage = &on->coding.stages[on->stage];
+    uint32_t ranks = ranks_of(driver);
+    uint32_t self = gs_group_member(on->group, ranks, driver->config.self.index);
+    begin(on, stage->program, gs_shape_plain(gs_group_size(on->group, ranks), self, stage->units),
+          (gs_slice){GS_WIRE_FIRST + on->stage, 0, stage->units});
 }
 
 /* Begins the next program of the request that runs, if it has one. */
@@ -206,66 +307,85 @@ static bool next_stage(gs_driver *driver, line *on)
 {
     const gs_driver_config *config = &driver->config;
     const request *running = &driver->requests[on->first];
-    const gs_op_signature *op = &running->with.signature;
     bool coded = on->coding.stage_count > 0;
     if (coded) {
-        config->calls->code(config->host, config->self, op, running->slice, on->stage);
+        config->calls->code(config->host, config->self, &running->with.signature, running->slice,
+                            on->stage);
     }
-    on->vertex = 0;
-    on->waits_for = GS_NO_SLOT;
     if (on->stage >= (coded ? on->coding.stage_count : 1)) {
         return false;
     }
     if (coded) {
-        const gs_coding_stage *stage = &on->coding.stages[on->stage];
-        on->program = stage->program;
-        on->cut = (gs_slice){GS_WIRE_FIRST + on->stage, 0, stage->units};
+        begin_coded(driver, on);
     } else {
-        on->program = on->programs[op->kind];
-        on->cut = running->slice;
+        begin_dense(driver, on, running);
     }
-    on->shape = shape_of(driver, on, op->root, on->cut.length);
     on->stage++;
     return true;
 }
 
-static gs_slice part_of(const line *on)
+static gs_slice part_of(const line *on, const gs_vertex *vertex)
 {
-    gs_slice part = {on->cut.vector, on->cut.offset + on->next.offset, on->next.length};
-    if (on->program->kind == GS_ALL_TO_ALL && on->next.kind == GS_VERTEX_SEND) {
+    gs_slice part = {on->cut.vector, on->cut.offset + vertex->offset, vertex->length};
+    if (on->program->kind == GS_ALL_TO_ALL && vertex->kind == GS_VERTEX_SEND) {
         part.vector = GS_WIRE_OUT;
     }
     return part;
 }
 
-/* Plays the running request until it ends or waits for a part that has not come. */
-static void play(gs_driver *driver, line *on)
+static void send_part(const gs_driver *driver, line *on, const gs_vertex *vertex)
 {
     const gs_driver_config *config = &driver->config;
-    request *running = &driver->requests[on->first];
-    const gs_op_signature *op = &running->with.signature;
+    uint32_t place = place_of(&on->targets, vertex->peer, vertex->channel);
+    GS_ASSERT(place != GS_NO_SLOT && "a program sends only to its targets");
+    config->calls->send_part(config->host, config->self, on->channels[place],
+                             &driver->requests[on->first].with.signature, part_of(on, vertex));
+}
+
+/* Plays a lane of the running request until it ends or waits for a part that has not come. */
+static void play_lane(gs_driver *driver, line *on, uint32_t number)
+{
+    lane *played = &on->lanes[number];
+    gs_vertex *next = &played->next;
     for (;;) {
-        if (on->waits_for == GS_NO_SLOT &&
-            !on->program->vertex(&on->shape, on->vertex++, &on->next)) {
-            if (!next_stage(driver, on)) {
-                flush(driver, on);
+        if (played->waits_for == GS_NO_SLOT) {
+            if (!on->program->vertex(&on->shape, number, played->vertex++, next)) {
+                on->lanes_left--;
                 return;
             }
-            continue;
+            if (next->kind == GS_VERTEX_SEND) {
+                send_part(driver, on, next);
+                continue;
+            }
+            uint32_t place = place_of(&on->sources, next->peer, next->channel);
+            GS_ASSERT(place != GS_NO_SLOT && "a program receives only from its sources");
+            played->waits_for = on->first_inbox + place;
         }
-        gs_slice part = part_of(on);
-        if (on->next.kind == GS_VERTEX_SEND) {
-            uint32_t channel = channel_to(on, rank_of(driver, on, on->next.peer));
-            config->calls->send_part(config->host, config->self, channel, op, part);
-            continue;
-        }
-        on->waits_for = inbox_of(driver, on, rank_of(driver, on, on->next.peer));
-        GS_ASSERT(on->waits_for != GS_NO_SLOT);
-        if (driver->inboxes[on->waits_for].parts == 0 ||
-            !receive(driver, running, on->waits_for, &on->next, part)) {
+        inbox *from = &driver->inboxes[played->waits_for];
+        if (from->parts == 0) {
+            from->lane = number;
             return;
         }
-        on->waits_for = GS_NO_SLOT;
+        from->lane = GS_NO_SLOT;
+        if (!receive(driver, &driver->requests[on->first], played->waits_for, next,
+                     part_of(on, next))) {
+            return;
+        }
+        played->waits_for = GS_NO_SLOT;
+    }
+}
+
+/* Lanes have been played: begins what follows once all of them have ended. */
+static void go_on(gs_driver *driver, line *on)
+{
+    while (!driver->failed && on->lanes_left == 0) {
+        if (!next_stage(driver, on)) {
+            flush(driver, on);
+            return;
+        }
+        for (uint32_t i = 0; !driver->failed && i < on->lane_count; i++) {
+            play_lane(driver, on, i);
+        }
     }
 }
 
@@ -288,8 +408,8 @@ void gs_driver_line_start(gs_driver *driver, uint32_t communicator)
     }
     on->native = config->calls->start(config->host, config->self, on->first, op, first->slice);
     if (!on->native) {
-        (void)next_stage(driver, on);
-        play(driver, on);
+        on->lanes_left = 0;
+        go_on(driver, on);
     }
 }
 
@@ -316,8 +436,9 @@ void gs_driver_part(gs_driver *driver, gs_time_ns at, uint32_t inbox_index)
     inbox *into = &driver->inboxes[inbox_index];
     into->parts++;
     line *on = &driver->lines[into->communicator];
-    if (on->running && !on->native && !on->flushing && on->waits_for == inbox_index) {
-        play(driver, on);
+    if (into->lane != GS_NO_SLOT) {
+        play_lane(driver, on, into->lane);
+        go_on(driver, on);
     }
 }
 
@@ -329,7 +450,7 @@ static bool check_communicator(gs_world *world, uint32_t communicator, gs_collec
     if (world->config.self.role != GS_WORKER ||
         communicator >= world->config.layout->communicator_count) {
         gs_driver_broke(world, GS_ECONTRACT, "%s: no communicator %u here", service, communicator);
-    } else if (world->lines[communicator].programs[kind] == NULL) {
+    } else if ((world->lines[communicator].kinds >> kind & 1U) == 0) {
         gs_driver_broke(world, GS_ECONTRACT,
                         "%s: the layout does not declare it for communicator %u", service,
                         communicator);

@@ -34,11 +34,25 @@ typedef struct request {
     } with;
 } request;
 
+/* How far a lane of the program under way has come. */
+typedef struct lane {
+    uint64_t vertex;    /* next */
+    gs_vertex next;     /* the vertex that waits, */
+    uint32_t waits_for; /* for this inbox; GS_NO_SLOT: none waits */
+} lane;
+
+/* What programs of a line may receive from or send to, by member and channel. */
+typedef struct edges {
+    gs_edge *sorted; /* [count] */
+    uint32_t count;
+    uint32_t last; /* found */
+} edges;
+
 /* The line of requests of one communicator; the first one runs. */
 typedef struct line {
     gs_group group;
-    const gs_collective *programs[GS_COLLECTIVE_KIND_COUNT]; /* NULL: the kind is not asked for */
-    uint32_t first, last;                                    /* slots, GS_NO_SLOT: empty */
+    uint32_t kinds;       /* that may be asked for: sum of 1 << gs_collective_kind */
+    uint32_t first, last; /* slots, GS_NO_SLOT: empty */
     uint64_t issued;
     bool running;          /* the first has started */
     bool native;           /* the host runs it */
@@ -48,21 +62,21 @@ typedef struct line {
     const gs_collective *program; /* under way, */
     gs_shape shape;               /* as it sees the group, */
     gs_slice cut;                 /* and what its parts are cut from */
-    uint64_t vertex;              /* next of its program */
-    gs_vertex next;               /* the vertex that waits, */
-    uint32_t waits_for;           /* for this inbox; GS_NO_SLOT: none waits */
-    uint32_t *targets;            /* [target_count] ranks, */
-    uint32_t *channels;           /* and the channels to them */
-    uint32_t target_count;
-    uint32_t first_inbox; /* of driver->inboxes */
-    uint32_t inbox_count;
+    lane *lanes;                  /* [lane_count] of it; as many as any program has */
+    uint32_t lane_count;
+    uint32_t lanes_left; /* that have not ended */
+    edges targets;
+    uint32_t *channels; /* [targets.count] the host's handles */
+    edges sources;
+    uint32_t first_inbox; /* of driver->inboxes: [sources.count] */
 } line;
 
 typedef struct inbox {
     uint32_t communicator;
-    uint32_t rank; /* whose parts come here */
-    uint32_t channel;
-    uint32_t parts; /* arrived and not consumed */
+    uint32_t rank;    /* whose parts come here */
+    uint32_t channel; /* the host's handle */
+    uint32_t parts;   /* arrived and not consumed */
+    uint32_t lane;    /* that waits for the next one; GS_NO_SLOT: none */
 } inbox;
 
 struct gs_world {

@@ -494,9 +494,12 @@ bool gs_driver_waits_for(const gs_driver *driver, char *out, size_t out_bytes)
     gs_error on = {.text = ""};
     if (oldest != NULL && oldest->kind == REQUEST_COLLECTIVE) {
         const line *of = &driver->lines[oldest->with.signature.communicator];
-        if (of->running && !of->native && !of->flushing && of->waits_for != GS_NO_SLOT) {
-            (void)gs_fail(&on, GS_EDEADLOCK, ", which waits for worker %u",
-                          driver->inboxes[of->waits_for].rank);
+        bool plays = of->running && !of->native && !of->flushing;
+        for (uint32_t i = of->lane_count; plays && i-- > 0;) {
+            if (of->lanes[i].waits_for != GS_NO_SLOT) { /* the first of them has the last word */
+                (void)gs_fail(&on, GS_EDEADLOCK, ", which waits for worker %u",
+                              driver->inboxes[of->lanes[i].waits_for].rank);
+            }
         }
     }
     gs_error text;

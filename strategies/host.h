@@ -51,9 +51,10 @@ static inline bool gs_is_wire(gs_slice part)
 }
 
 typedef struct gs_host_calls {
-    /* Handle of the one-way channel from -> to of a communicator; called while drivers are made, by
-     * both ends. */
-    uint32_t (*channel)(void *host, uint32_t communicator, gs_peer from, gs_peer to);
+    /* Handle of channel `channel` of a communicator from -> to, one way; called while drivers are
+     * made, by both ends. */
+    uint32_t (*channel)(void *host, uint32_t communicator, uint32_t channel, gs_peer from,
+                        gs_peer to);
     /* A collective was issued / is first in its line and starts now / has ended here. `slot`
      * identifies it towards this entity's driver while it is outstanding. */
     void (*issued)(void *host, gs_peer self, const gs_op_signature *op);

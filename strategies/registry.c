@@ -143,18 +143,17 @@ const gs_collective *gs_collective_find(const char *name)
 
 const gs_collective *gs_collective_for(const gs_communicator *communicator, gs_collective_kind kind)
 {
-    static const char *const names[GS_COLLECTIVE_KIND_COUNT] = {
-        [GS_ALL_REDUCE] = "ring",
-        [GS_REDUCE_SCATTER] = "ring_reduce_scatter",
-        [GS_ALL_GATHER] = "ring_all_gather",
-        [GS_BROADCAST] = "binomial_broadcast",
-        [GS_ALL_TO_ALL] = "pairwise_all_to_all",
+    static const gs_collective *const usual[GS_COLLECTIVE_KIND_COUNT] = {
+        [GS_ALL_REDUCE] = &gs_collective_ring,
+        [GS_REDUCE_SCATTER] = &gs_collective_ring_reduce_scatter,
+        [GS_ALL_GATHER] = &gs_collective_ring_all_gather,
+        [GS_BROADCAST] = &gs_collective_binomial_broadcast,
+        [GS_ALL_TO_ALL] = &gs_collective_pairwise_all_to_all,
     };
-    const char *name = names[kind];
-    if (kind == GS_ALL_REDUCE && communicator->all_reduce != NULL) {
-        name = communicator->all_reduce;
+    if (kind != GS_ALL_REDUCE || communicator->all_reduce == NULL) {
+        return usual[kind];
     }
-    const gs_collective *found = gs_collective_find(name);
+    const gs_collective *found = gs_collective_find(communicator->all_reduce);
     GS_ASSERT(found != NULL && found->kind == kind);
     return found;
 }

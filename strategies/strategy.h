@@ -89,7 +89,8 @@ typedef struct gs_communicator {
     gs_group group;
     uint32_t
         kinds; /* sum of 1 << gs_collective_kind that will be asked of it; 0: all-reduce only */
-    const char *all_reduce; /* algorithm: a name of collectives.def; NULL: ring */
+    const char *all_reduce; /* algorithm: a name of collectives.def; NULL: by the rules of
+                               strategies/selection.h, or ring */
     bool coded;             /* its all-reduces carry a codec, where one is chosen */
 } gs_communicator;
 

@@ -66,7 +66,7 @@ static int read_words(const gs_cli *cli, question *out)
 
 static double seconds(const gs_collective *collective, const question *asked, double bytes)
 {
-    gs_shape shape = {.members = (uint32_t)asked->ranks};
+    gs_shape shape = gs_shape_plain((uint32_t)asked->ranks, 0, 0);
     return collective->closed_s(&shape, bytes, (double)asked->latency_ns * 1e-9,
                                 (double)asked->bandwidth_bps / 8.0);
 }

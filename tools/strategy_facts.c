@@ -172,7 +172,7 @@ static char *talks_text(const gs_layout *layout, const gs_job *job)
     char *text = gs_text("%s", "");
     for (uint32_t i = 0; i < layout->communicator_count; i++) {
         const gs_communicator *communicator = &layout->communicators[i];
-        uint32_t kinds = communicator->kinds == 0 ? 1U << GS_ALL_REDUCE : communicator->kinds;
+        uint32_t kinds = gs_communicator_kinds(communicator);
         char *names = gs_text("%s", "");
         for (uint32_t kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
             if ((kinds >> kind & 1U) != 0) {

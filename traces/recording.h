@@ -48,7 +48,7 @@ typedef struct gs_input_record {
     gs_peer entity;    /* who was told */
     gs_peer source;    /* PART, MESSAGE, NOTE: who sent it */
     uint32_t check;    /* of this entity's records so far: finds a changed order at its place */
-    uint16_t communicator; /* PART */
+    uint16_t stream;   /* PART: of its communicator's channel (strategies/selection.h) */
     uint8_t kind;
     uint8_t reserved;
 } gs_input_record;

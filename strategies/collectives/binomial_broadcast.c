@@ -23,13 +23,15 @@ static uint32_t round_of(uint32_t place)
 }
 
 /* Everyone but the root first receives, then sends in each later round that has somebody. */
-static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
+static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vertex *out)
 {
+    (void)lane;
     uint32_t n = shape->members;
     uint32_t place =
         shape->self >= shape->root ? shape->self - shape->root : shape->self + n - shape->root;
     out->offset = 0;
     out->length = shape->elements;
+    out->channel = 0;
     uint64_t round = index;
     uint64_t peer;
     if (place > 0 && index == 0) {
@@ -48,22 +50,23 @@ static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
 }
 
 /* Any root: those that are a power of two away. */
-static uint32_t powers(const gs_shape *shape, bool ahead, uint32_t *out)
+static uint32_t powers(const gs_shape *shape, bool ahead, gs_edge *out)
 {
     uint32_t count = 0;
     for (uint32_t distance = 1; distance < shape->members; distance *= 2) {
         uint32_t step = ahead ? distance : shape->members - distance;
-        out[count++] = (uint32_t)(((uint64_t)shape->self + step) % shape->members);
+        uint32_t peer = (uint32_t)(((uint64_t)shape->self + step) % shape->members);
+        out[count++] = (gs_edge){peer, 0};
     }
     return count;
 }
 
-static uint32_t sources(const gs_shape *shape, uint32_t *out)
+static uint32_t sources(const gs_shape *shape, gs_edge *out)
 {
     return powers(shape, false, out);
 }
 
-static uint32_t targets(const gs_shape *shape, uint32_t *out)
+static uint32_t targets(const gs_shape *shape, gs_edge *out)
 {
     return powers(shape, true, out);
 }

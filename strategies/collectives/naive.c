@@ -2,11 +2,13 @@
  * The oracle of the other algorithms, and what a parameter server without shards costs. */
 #include "strategies/collective.h"
 
-static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
+static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vertex *out)
 {
+    (void)lane;
     uint64_t others = shape->members - 1;
     out->offset = 0;
     out->length = shape->elements;
+    out->channel = 0;
     if (shape->self != 0) {
         out->kind = index == 0 ? GS_VERTEX_SEND : GS_VERTEX_PUT;
         out->peer = 0;
@@ -17,14 +19,14 @@ static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
     return index < 2 * others;
 }
 
-static uint32_t others_of(const gs_shape *shape, uint32_t *out)
+static uint32_t others_of(const gs_shape *shape, gs_edge *out)
 {
     if (shape->self != 0) {
-        out[0] = 0;
+        out[0] = (gs_edge){0, 0};
         return 1;
     }
     for (uint32_t peer = 1; peer < shape->members; peer++) {
-        out[peer - 1] = peer;
+        out[peer - 1] = (gs_edge){peer, 0};
     }
     return shape->members - 1;
 }

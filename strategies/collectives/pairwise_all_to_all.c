@@ -2,8 +2,9 @@
  * the one s places back. */
 #include "strategies/collective.h"
 
-static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
+static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vertex *out)
 {
+    (void)lane;
     uint32_t n = shape->members;
     uint64_t turn = index / 2 + 1;
     if (turn >= n) {
@@ -11,16 +12,17 @@ static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
     }
     out->kind = index % 2 == 0 ? GS_VERTEX_SEND : GS_VERTEX_PUT;
     out->peer = (uint32_t)((shape->self + (index % 2 == 0 ? turn : n - turn)) % n);
+    out->channel = 0;
     gs_part_of(shape->elements, n, out->peer, &out->offset, &out->length);
     return true;
 }
 
-static uint32_t others_of(const gs_shape *shape, uint32_t *out)
+static uint32_t others_of(const gs_shape *shape, gs_edge *out)
 {
     uint32_t count = 0;
     for (uint32_t peer = 0; peer < shape->members; peer++) {
         if (peer != shape->self) {
-            out[count++] = peer;
+            out[count++] = (gs_edge){peer, 0};
         }
     }
     return count;

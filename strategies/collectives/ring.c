@@ -3,8 +3,9 @@
 
 /* Step s of 2 (n - 1): send part self - s to the right, then receive part self - s - 1 from the
  * left; it is added in the first n - 1 steps and put in the others. */
-static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
+static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vertex *out)
 {
+    (void)lane;
     uint64_t steps = 2 * (uint64_t)(shape->members - 1);
     return gs_ring_turn(shape, index, steps, steps / 2, shape->self, out);
 }

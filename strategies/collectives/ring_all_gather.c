@@ -1,8 +1,9 @@
 /* All-gather round a ring: every part goes from member to member until all have it. */
 #include "strategies/collectives/ring_turn.h"
 
-static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
+static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vertex *out)
 {
+    (void)lane;
     return gs_ring_turn(shape, index, shape->members - 1, 0, shape->self, out);
 }
 

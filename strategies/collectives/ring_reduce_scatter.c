@@ -2,8 +2,9 @@
  * with part m. */
 #include "strategies/collectives/ring_turn.h"
 
-static bool vertex(const gs_shape *shape, uint64_t index, gs_vertex *out)
+static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vertex *out)
 {
+    (void)lane;
     uint32_t first = shape->self == 0 ? shape->members - 1 : shape->self - 1;
     return gs_ring_turn(shape, index, shape->members - 1, shape->members - 1, first, out);
 }

@@ -25,25 +25,26 @@ static inline bool gs_ring_turn(const gs_shape *shape, uint64_t index, uint64_t 
         out->peer = shape->self == 0 ? n - 1 : shape->self - 1;
         part = part == 0 ? n - 1 : part - 1;
     }
+    out->channel = 0;
     gs_part_of(shape->elements, n, part, &out->offset, &out->length);
     return true;
 }
 
-static inline uint32_t gs_ring_sources(const gs_shape *shape, uint32_t *out)
+static inline uint32_t gs_ring_sources(const gs_shape *shape, gs_edge *out)
 {
     if (shape->members < 2) {
         return 0;
     }
-    out[0] = shape->self == 0 ? shape->members - 1 : shape->self - 1;
+    out[0] = (gs_edge){shape->self == 0 ? shape->members - 1 : shape->self - 1, 0};
     return 1;
 }
 
-static inline uint32_t gs_ring_targets(const gs_shape *shape, uint32_t *out)
+static inline uint32_t gs_ring_targets(const gs_shape *shape, gs_edge *out)
 {
     if (shape->members < 2) {
         return 0;
     }
-    out[0] = shape->self + 1 == shape->members ? 0 : shape->self + 1;
+    out[0] = (gs_edge){shape->self + 1 == shape->members ? 0 : shape->self + 1, 0};
     return 1;
 }
 

@@ -14,9 +14,10 @@ typedef struct null_host {
     uint32_t started;
 } null_host;
 
-static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
+static uint32_t channel(void *host, uint32_t communicator, uint32_t number, gs_peer from,
+                        gs_peer to)
 {
-    (void)host, (void)communicator, (void)from, (void)to;
+    (void)host, (void)communicator, (void)number, (void)from, (void)to;
     return 0;
 }
 

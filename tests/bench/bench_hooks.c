@@ -32,9 +32,10 @@ static void put(answer one)
     host.queue[(host.first + host.count++) % QUEUE] = one;
 }
 
-static uint32_t channel(void *context, uint32_t communicator, gs_peer from, gs_peer to)
+static uint32_t channel(void *context, uint32_t communicator, uint32_t number, gs_peer from,
+                        gs_peer to)
 {
-    (void)context, (void)communicator, (void)from, (void)to;
+    (void)context, (void)communicator, (void)number, (void)from, (void)to;
     return 0;
 }
 

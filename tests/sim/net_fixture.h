@@ -56,7 +56,7 @@ static inline void net_init(net_fixture *f, uint32_t hosts, const gs_link *nic, 
     memset(f, 0, sizeof *f);
     gs_arena_init(&f->arena);
     f->scenario.ranks = f->scenario.nodes = hosts;
-    f->scenario.cluster.topology = GS_TOPOLOGY_SWITCH;
+    f->scenario.cluster.topology.kind = GS_TOPOLOGY_SWITCH;
     f->group = (gs_node_group){.count = hosts, .ranks = 1, .nic_scale = 1.0};
     f->scenario.cluster.groups = &f->group;
     f->scenario.cluster.group_count = 1;
@@ -68,11 +68,13 @@ static inline void net_init(net_fixture *f, uint32_t hosts, const gs_link *nic, 
     f->topology.links = f->links;
     gs_payload_pool_init(&f->pool, &f->arena);
     cr_assert(gs_sim_loop_init(&f->loop, tie_seed, tie_seed != 0));
+    static const gs_streams streams = {.first = {0, 1, 2, 3, NET_STREAMS},
+                                       .communicator_count = NET_STREAMS};
     gs_sim_net_config config = {.loop = &f->loop,
                                 .topology = &f->topology,
                                 .seed = 1,
                                 .pool = &f->pool,
-                                .communicators = NET_STREAMS};
+                                .streams = &streams};
     cr_assert(gs_sim_net_init(&f->net, &config, &f->arena));
 }
 

@@ -32,10 +32,11 @@ static void keep_slot(probe_host *host, uint32_t slot)
     host->slots[host->slot_count++] = slot;
 }
 
-static uint32_t channel(void *host, uint32_t communicator, gs_peer from, gs_peer to)
+static uint32_t channel(void *host, uint32_t communicator, uint32_t number, gs_peer from,
+                        gs_peer to)
 {
     (void)host;
-    return communicator * 1000 + from.index * 10u + to.index;
+    return communicator * 1000 + number * 100 + from.index * 10u + to.index;
 }
 
 static void issued(void *host, gs_peer self, const gs_op_signature *op)

@@ -50,8 +50,8 @@ static void deal(const gs_collective *collective, uint32_t members, uint32_t roo
     game.members = members;
     game.elements = elements;
     for (uint32_t rank = 0; rank < members; rank++) {
-        game.member[rank] = (member){
-            .shape = {.members = members, .self = rank, .root = root, .elements = elements}};
+        game.member[rank] = (member){.shape = gs_shape_plain(members, rank, elements)};
+        game.member[rank].shape.root = root;
         for (int64_t i = 0; i < elements; i++) {
             game.member[rank].values[i] = value_of(rank, i);
         }
@@ -107,7 +107,7 @@ static bool play_receive(member *on, const gs_vertex *vertex)
 static bool turn(member *on)
 {
     gs_vertex vertex;
-    if (on->ended || !game.collective->vertex(&on->shape, on->index, &vertex)) {
+    if (on->ended || !game.collective->vertex(&on->shape, 0, on->index, &vertex)) {
         on->ended = true;
         return false;
     }
@@ -190,11 +190,11 @@ static void check_promise(uint64_t seed)
     for (uint32_t rank = 0; rank < game.members; rank++) {
         gs_vertex vertex;
         const member *on = &game.member[rank];
-        cr_assert(!game.collective->vertex(&on->shape, on->index, &vertex),
+        cr_assert(!game.collective->vertex(&on->shape, 0, on->index, &vertex),
                   "%s, %u members, %lld elements, order %llu: member %u never ends",
                   game.collective->name, game.members, (long long)game.elements,
                   (unsigned long long)seed, rank);
-        cr_assert(!game.collective->vertex(&on->shape, on->index + 1, &vertex));
+        cr_assert(!game.collective->vertex(&on->shape, 0, on->index + 1, &vertex));
         for (int64_t i = 0; i < game.elements; i++) {
             int64_t wanted;
             cr_assert(!promised(rank, i, &wanted) || on->values[i] == wanted,
@@ -248,7 +248,7 @@ static void peers_of(const gs_collective *collective, const gs_shape *shape, boo
     gs_shape rooted = *shape;
     memset(out, 0, MEMBERS_MAX * sizeof *out);
     for (rooted.root = 0; rooted.root < shape->members; rooted.root++) {
-        for (uint64_t i = 0; collective->vertex(&rooted, i, &vertex); i++) {
+        for (uint64_t i = 0; collective->vertex(&rooted, 0, i, &vertex); i++) {
             if ((vertex.kind == GS_VERTEX_SEND) == sends) {
                 out[vertex.peer] = true;
             }
@@ -259,13 +259,14 @@ static void peers_of(const gs_collective *collective, const gs_shape *shape, boo
 static void expect_peers(const gs_collective *collective, const gs_shape *shape, bool sends)
 {
     bool used[MEMBERS_MAX];
-    uint32_t named[MEMBERS_MAX];
+    gs_edge named[MEMBERS_MAX];
     peers_of(collective, shape, sends, used);
     uint32_t count = sends ? collective->targets(shape, named) : collective->sources(shape, named);
     cr_assert_leq(count, shape->members - 1);
     for (uint32_t i = 0; i < count; i++) {
-        cr_expect(used[named[i]], "%s names %u twice or in vain", collective->name, named[i]);
-        used[named[i]] = false;
+        cr_expect(used[named[i].peer], "%s names %u twice or in vain", collective->name,
+                  named[i].peer);
+        used[named[i].peer] = false;
     }
     for (uint32_t i = 0; i < shape->members; i++) {
         cr_expect_not(used[i], "%s, member %u of %u: %u is not named", collective->name,
@@ -278,7 +279,7 @@ Test(collectives, sources_and_targets_are_those_of_the_program)
     for (uint32_t c = 0; c < gs_collective_count(); c++) {
         for (uint32_t members = 1; members <= MEMBERS_MAX; members++) {
             for (uint32_t rank = 0; rank < members; rank++) {
-                gs_shape shape = {.members = members, .self = rank, .elements = 1000};
+                gs_shape shape = gs_shape_plain(members, rank, 1000);
                 expect_peers(gs_collective_at(c), &shape, false);
                 expect_peers(gs_collective_at(c), &shape, true);
             }
@@ -288,7 +289,7 @@ Test(collectives, sources_and_targets_are_those_of_the_program)
 
 static void expect_closed(const char *name, uint32_t members, double wanted)
 {
-    gs_shape shape = {.members = members, .elements = 1000};
+    gs_shape shape = gs_shape_plain(members, 0, 1000);
     double found = gs_collective_find(name)->closed_s(&shape, 4000.0, 1e-3, 1e6);
     cr_expect(fabs(found - wanted) < 1e-12, "%s of %u: %.17g, not %.17g", name, members, found,
               wanted);

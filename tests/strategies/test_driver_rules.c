@@ -541,7 +541,7 @@ Test(driver_rules, ranks_issue_the_same_collectives)
 {
     run_after_backward(reduce_what_is_ready);
     host.other_op = true;
-    gs_driver_part(host.driver, 0, gs_driver_inbox(host.driver, 0, 1));
+    gs_driver_part(host.driver, 0, gs_driver_inbox(host.driver, 0, 0, 1));
     cr_assert_eq(host.failures, 1);
     cr_expect_eq(host.error.code, GS_EMISMATCH);
     cr_expect_str_eq(host.error.text, PREFIX

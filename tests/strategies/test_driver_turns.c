@@ -47,7 +47,7 @@ static gs_slice part(uint32_t vector, int64_t offset, int64_t length)
 
 static void arrive(uint32_t communicator, uint32_t member)
 {
-    gs_driver_part(host.driver, 0, gs_driver_inbox(host.driver, communicator, member));
+    gs_driver_part(host.driver, 0, gs_driver_inbox(host.driver, communicator, 0, member));
 }
 
 /* ---------------------------------------------------------------- collectives */

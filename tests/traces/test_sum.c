@@ -90,9 +90,10 @@ static void play(const gs_collective *algorithm, uint32_t members)
     for (bool goes_on = true; goes_on;) {
         goes_on = false;
         for (uint32_t self = 0; self < members; self++) {
-            gs_shape shape = {.members = members, .self = self, .elements = slices[self].length};
+            gs_shape shape = gs_shape_plain(members, self, slices[self].length);
             gs_vertex vertex;
-            while (algorithm->vertex(&shape, index[self], &vertex) && play_vertex(self, &vertex)) {
+            while (algorithm->vertex(&shape, 0, index[self], &vertex) &&
+                   play_vertex(self, &vertex)) {
                 index[self]++;
                 goes_on = true;
             }

@@ -15,6 +15,7 @@
 #include "models/task.h"
 #include "strategies/bucket.h"
 #include "strategies/coding.h"
+#include "strategies/selection.h"
 #include "strategies/strategy.h"
 #include "traces/curve.h"
 #include "traces/device.h"
@@ -194,6 +195,7 @@ typedef struct gs_strategy_choice {
     const char *params_json; /* every parameter, one line */
     const char *algorithm;   /* of all-reduce: "ring" */
     gs_coding coding;        /* of what it sends; codec NULL: none */
+    gs_selection selection;  /* by which programs its collectives run */
 } gs_strategy_choice;
 
 typedef enum gs_live_transport {
