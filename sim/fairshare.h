@@ -161,6 +161,13 @@ static inline double gs_fairshare_load(const gs_fairshare *fairshare, uint32_t l
     return fairshare->links[link].load;
 }
 
+/* Open flows on a link. */
+static inline uint32_t gs_fairshare_flows(const gs_fairshare *fairshare, uint32_t link)
+{
+    GS_ASSERT(link < fairshare->link_count);
+    return fairshare->links[link].flow_count;
+}
+
 /* For tests, O(everything): loads are the sums and within capacity, every flow has a full link
  * where it is a largest flow, lists and counts agree. */
 bool gs_fairshare_validate(const gs_fairshare *fairshare);
