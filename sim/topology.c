@@ -1,100 +1,298 @@
 #include "sim/topology.h"
 
 #include "base/assert.h"
-#include "sim/tick.h"
-
-static double bytes_per_tick(const gs_link *link)
-{
-    return (double)link->bandwidth_bps * link->efficiency / 8.0 /
-           ((double)GS_NS_PER_S * GS_TICKS_PER_NS);
-}
-
-static gs_topology_link make_link(const gs_link *from)
-{
-    return (gs_topology_link){
-        .bytes_per_tick = bytes_per_tick(from),
-        .trace = from->trace.point_count > 0 ? &from->trace : NULL,
-    };
-}
+#include "sim/topology_fabric.h"
 
 static bool has_nodes(const gs_scenario *scenario)
 {
     return gs_cluster_has_nodes(&scenario->cluster);
 }
 
+static gs_topology_link make_link(const gs_link *from, int64_t bandwidth_bps)
+{
+    return (gs_topology_link){
+        .bytes_per_tick = gs_topology_bytes_per_tick(from, bandwidth_bps),
+        .trace = from->trace.point_count > 0 ? &from->trace : NULL,
+    };
+}
+
+/* --- creation --------------------------------------------------------------------------------- */
+
+double gs_topology_nic_scale(const gs_topology *topology, uint32_t node)
+{
+    const gs_cluster *cluster = &topology->scenario->cluster;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        first += (uint32_t)cluster->groups[i].count;
+        if (node < first) {
+            return cluster->groups[i].nic_scale;
+        }
+    }
+    return 1.0;
+}
+
+static bool choose_nics(const gs_fabric *fabric, uint32_t nics, const gs_node_group *from,
+                        gs_topology_group *group, gs_arena *arena)
+{
+    uint16_t *nic_of = GS_TAKE(arena, uint16_t, (size_t)from->ranks);
+    if (nic_of == NULL) {
+        return false;
+    }
+    for (uint32_t rank = 0; rank < from->ranks; rank++) {
+        int64_t listed = fabric->nic_of_rank.count;
+        nic_of[rank] = listed > 0 ? (uint16_t)fabric->nic_of_rank.values[rank % listed]
+                       : group->inside != NULL && group->inside->nic_count > 0
+                           ? (uint16_t)(gs_node_graph_nearest_nic(group->inside, rank) % nics)
+                           : (uint16_t)(rank % nics);
+    }
+    group->nic_of = nic_of;
+    return true;
+}
+
+/* Numbers the links of nodes' insides from `link` on; returns the number after the last. */
+static uint64_t make_groups(gs_topology *topology, uint64_t link, gs_arena *arena)
+{
+    const gs_cluster *cluster = &topology->scenario->cluster;
+    gs_topology_group *groups = GS_TAKE(arena, gs_topology_group, cluster->group_count);
+    uint32_t node = 0;
+    for (uint32_t i = 0; groups != NULL && i < cluster->group_count; i++) {
+        const gs_node_group *from = &cluster->groups[i];
+        const gs_node_graph *const *insides = cluster->topology.insides;
+        groups[i] = (gs_topology_group){.first_node = node,
+                                        .inside = insides == NULL ? NULL : insides[i],
+                                        .link_first = (uint32_t)link};
+        if (!choose_nics(&cluster->topology, topology->nics, from, &groups[i], arena)) {
+            return UINT64_MAX;
+        }
+        uint64_t edges = groups[i].inside == NULL ? 0 : groups[i].inside->edge_count;
+        link += 2 * edges * (uint64_t)from->count;
+        node += (uint32_t)from->count;
+    }
+    topology->groups = groups;
+    return groups != NULL ? link : UINT64_MAX;
+}
+
+static bool make_regions(gs_topology *topology, gs_arena *arena)
+{
+    const gs_fabric *fabric = &topology->scenario->cluster.topology;
+    uint8_t *region_of = GS_TAKE(arena, uint8_t, topology->nodes);
+    if (region_of == NULL) {
+        return false;
+    }
+    uint32_t node = 0;
+    for (uint32_t i = 0; i < fabric->region_count; i++) {
+        for (int64_t k = 0; k < fabric->regions[i].nodes && node < topology->nodes; k++) {
+            region_of[node++] = (uint8_t)i;
+        }
+    }
+    topology->region_of = region_of;
+    return true;
+}
+
+static void fill_insides(const gs_topology *topology, gs_topology_link *links)
+{
+    const gs_cluster *cluster = &topology->scenario->cluster;
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        const gs_topology_group *group = &topology->groups[i];
+        uint32_t hops = group->inside == NULL ? 0 : 2 * group->inside->edge_count;
+        gs_topology_link *link = &links[group->link_first];
+        for (int64_t node = 0; node < cluster->groups[i].count; node++) {
+            for (uint32_t hop = 0; hop < hops; hop++) {
+                *link++ = make_link(&cluster->intra, group->inside->edges[hop / 2].rate_bps);
+            }
+        }
+    }
+}
+
+/* Ports of entities: their nics where there are no nodes. */
+static void fill_ports(const gs_topology *topology, gs_topology_link *links, uint32_t ports)
+{
+    const gs_scenario *scenario = topology->scenario;
+    const gs_cluster *cluster = &scenario->cluster;
+    const gs_link *class = has_nodes(scenario) ? &cluster->intra : &cluster->nic;
+    gs_topology_link port = make_link(class, class->bandwidth_bps);
+    for (uint32_t link = 0; link < ports; link++) {
+        links[link] = port;
+    }
+    for (uint32_t rank = 0; rank < scenario->ranks && !has_nodes(scenario); rank++) {
+        double scale = gs_scenario_group_of(scenario, rank)->nic_scale;
+        links[2 * rank].bytes_per_tick *= scale;
+        links[2 * rank + 1].bytes_per_tick *= scale;
+    }
+}
+
+static void fill_nics(const gs_topology *topology, gs_topology_link *links)
+{
+    const gs_scenario *scenario = topology->scenario;
+    gs_topology_link nic = make_link(&scenario->cluster.nic, scenario->cluster.nic.bandwidth_bps);
+    uint32_t count = gs_topology_nic_count(topology);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t of_nodes = scenario->nodes * topology->nics;
+        double scale = i < of_nodes ? gs_topology_nic_scale(topology, i / topology->nics) : 1.0;
+        gs_topology_link scaled = nic;
+        scaled.bytes_per_tick *= scale;
+        links[topology->nic_first + 2 * i] = links[topology->nic_first + 2 * i + 1] = scaled;
+    }
+}
+
 const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t servers,
                                       gs_arena *arena)
 {
     gs_topology *topology = GS_TAKE(arena, gs_topology, 1);
-    uint32_t entities = scenario->ranks + servers;
-    uint32_t nics = has_nodes(scenario) ? scenario->nodes + servers : 0;
-    gs_topology_link *links = GS_TAKE(arena, gs_topology_link, 2 * ((size_t)entities + nics));
-    if (topology == NULL || links == NULL) {
+    if (topology == NULL) {
         return NULL;
     }
+    const gs_fabric *fabric = &scenario->cluster.topology;
+    bool nodes = has_nodes(scenario);
     *topology = (gs_topology){.scenario = scenario,
-                              .entities = entities,
-                              .link_count = 2 * (entities + nics),
-                              .links = links,
-                              .nic_first = 2 * entities};
-    const gs_cluster *cluster = &scenario->cluster;
-    gs_topology_link nic = make_link(&cluster->nic);
-    gs_topology_link port = has_nodes(scenario) ? make_link(&cluster->intra) : nic;
-    for (uint32_t link = 0; link < topology->link_count; link++) {
-        links[link] = link < topology->nic_first ? port : nic;
+                              .entities = scenario->ranks + servers,
+                              .nodes = nodes ? scenario->nodes + servers : 0,
+                              .nics = fabric->nics > 0 ? (uint32_t)fabric->nics : 1};
+    uint32_t ports = fabric->insides == NULL ? 2 * topology->entities : 0;
+    uint64_t count = nodes ? make_groups(topology, ports, arena) : ports;
+    if (count > UINT32_MAX ||
+        (fabric->kind == GS_TOPOLOGY_REGIONS && !make_regions(topology, arena))) {
+        return NULL;
     }
-    for (uint32_t rank = 0; rank < scenario->ranks; rank++) {
-        uint32_t up = has_nodes(scenario)
-                          ? topology->nic_first + 2 * gs_scenario_node_of(scenario, rank)
-                          : 2 * rank;
-        double rate = nic.bytes_per_tick * gs_scenario_group_of(scenario, rank)->nic_scale;
-        links[up].bytes_per_tick = links[up + 1].bytes_per_tick = rate;
+    if (fabric->kind == GS_TOPOLOGY_FAT_TREE) {
+        topology->tree = gs_fabric_fat_tree(fabric, topology->nodes);
     }
+    topology->nic_first = (uint32_t)count;
+    bool has_nics = nodes && gs_fabric_has_nic_links(topology);
+    count += has_nics ? 2 * (uint64_t)gs_topology_nic_count(topology) : 0;
+    topology->fabric_first = (uint32_t)count;
+    count += gs_fabric_link_count(topology);
+    gs_topology_link *links =
+        count > UINT32_MAX ? NULL : GS_TAKE(arena, gs_topology_link, (size_t)count);
+    if (links == NULL) {
+        return NULL;
+    }
+    topology->link_count = (uint32_t)count;
+    topology->links = links;
+    fill_ports(topology, links, ports);
+    if (nodes) {
+        fill_insides(topology, links);
+    }
+    if (has_nics) {
+        fill_nics(topology, links);
+    }
+    gs_fabric_make_links(topology, links + topology->fabric_first);
     return topology;
 }
 
-/* The nic of an entity: its node's, or a server's own. */
-static uint32_t nic_of(const gs_topology *topology, uint32_t entity)
+/* --- routes ----------------------------------------------------------------------------------- */
+
+typedef struct place {
+    uint32_t node;
+    uint32_t local;                 /* among the ranks of the node */
+    const gs_topology_group *group; /* NULL: a server */
+} place;
+
+static place place_of(const gs_topology *topology, uint32_t entity)
 {
     const gs_scenario *scenario = topology->scenario;
-    return entity < scenario->ranks ? gs_scenario_node_of(scenario, entity)
-                                    : scenario->nodes + entity - scenario->ranks;
+    if (entity >= scenario->ranks) {
+        return (place){.node = scenario->nodes + entity - scenario->ranks};
+    }
+    gs_place at = gs_scenario_place_of(scenario, entity);
+    return (place){.node = at.node, .local = at.local, .group = &topology->groups[at.group]};
+}
+
+static uint32_t nic_at(const gs_topology *topology, const place *at)
+{
+    uint32_t workers = topology->scenario->nodes;
+    return at->group == NULL ? workers * topology->nics + at->node - workers
+                             : at->node * topology->nics + at->group->nic_of[at->local];
 }
 
 uint32_t gs_topology_nic(const gs_topology *topology, uint32_t entity)
 {
-    return has_nodes(topology->scenario) ? nic_of(topology, entity) : entity;
+    if (!has_nodes(topology->scenario)) {
+        return entity;
+    }
+    place at = place_of(topology, entity);
+    return nic_at(topology, &at);
 }
 
 uint32_t gs_topology_nic_count(const gs_topology *topology)
 {
     const gs_scenario *scenario = topology->scenario;
     uint32_t servers = topology->entities - scenario->ranks;
-    return (has_nodes(scenario) ? scenario->nodes : scenario->ranks) + servers;
+    return (has_nodes(scenario) ? scenario->nodes * topology->nics : scenario->ranks) + servers;
+}
+
+/* Links of a path inside a node; backwards, from its end to its start. */
+static void add_path(const place *at, const gs_node_path *path, bool backwards, gs_route *route)
+{
+    const gs_topology_group *group = at->group;
+    uint32_t first =
+        group->link_first + (at->node - group->first_node) * 2 * group->inside->edge_count;
+    for (uint32_t i = 0; i < path->count; i++) {
+        gs_route_add(route,
+                     first + (backwards ? path->hops[path->count - 1 - i] ^ 1U : path->hops[i]));
+    }
+}
+
+/* Between a rank and its nic. */
+static void add_leg(const gs_topology *topology, const place *at, bool inwards, gs_route *route)
+{
+    if (at->group != NULL && at->group->inside != NULL && at->group->inside->nic_count > 0) {
+        const gs_node_graph *inside = at->group->inside;
+        uint32_t nic = nic_at(topology, at) % topology->nics;
+        add_path(at, &inside->to_nic[(size_t)at->local * inside->nic_count + nic], inwards, route);
+    }
+}
+
+/* SplitMix64's finaliser: every bit of the flow's name moves every bit of the hash. */
+static uint64_t mixed(uint64_t bits)
+{
+    bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    bits = (bits ^ bits >> 27) * UINT64_C(0x94d049bb133111eb);
+    return bits ^ bits >> 31;
+}
+
+static gs_route route_inside(const gs_topology *topology, const place *a, const place *b,
+                             uint32_t from, uint32_t to)
+{
+    gs_route route = {.latency_ns = topology->scenario->cluster.intra.latency_ns};
+    const gs_node_graph *inside = a->group->inside;
+    if (inside != NULL) {
+        add_path(a, &inside->between[(size_t)a->local * inside->gpu_count + b->local], false,
+                 &route);
+    } else {
+        gs_route_add(&route, 2 * from);
+        gs_route_add(&route, 2 * to + 1);
+    }
+    return route;
 }
 
 gs_route gs_topology_route(const gs_topology *topology, uint32_t from, uint32_t to, uint32_t stream)
 {
-    (void)stream; /* one path a pair */
     GS_ASSERT(from != to && from < topology->entities && to < topology->entities);
-    const gs_scenario *scenario = topology->scenario;
-    const gs_cluster *cluster = &scenario->cluster;
-    if (has_nodes(scenario)) {
-        uint32_t nic_from = nic_of(topology, from);
-        uint32_t nic_to = nic_of(topology, to);
-        if (nic_from != nic_to) {
-            return (gs_route){
-                .links = {topology->nic_first + 2 * nic_from, topology->nic_first + 2 * nic_to + 1},
-                .link_count = 2,
-                .latency_ns = cluster->nic.latency_ns,
-                .over_nic = true};
-        }
-        return (gs_route){.links = {2 * from, 2 * to + 1},
-                          .link_count = 2,
-                          .latency_ns = cluster->intra.latency_ns};
+    const gs_cluster *cluster = &topology->scenario->cluster;
+    gs_route route = {.latency_ns = cluster->nic.latency_ns, .over_nic = true};
+    if (topology->groups == NULL) {
+        gs_route_add(&route, 2 * from);
+        gs_route_add(&route, 2 * to + 1);
+        return route;
     }
-    return (gs_route){.links = {2 * from, 2 * to + 1},
-                      .link_count = 2,
-                      .latency_ns = cluster->nic.latency_ns,
-                      .over_nic = true};
+    place a = place_of(topology, from);
+    place b = place_of(topology, to);
+    if (a.node == b.node) {
+        return route_inside(topology, &a, &b, from, to);
+    }
+    gs_fabric_port out = {a.node, nic_at(topology, &a)};
+    gs_fabric_port in = {b.node, nic_at(topology, &b)};
+    bool nic_links = gs_fabric_has_nic_links(topology);
+    add_leg(topology, &a, false, &route);
+    if (nic_links) {
+        gs_route_add(&route, topology->nic_first + 2 * out.nic);
+    }
+    uint64_t hash = mixed(mixed((uint64_t)from << 32 | to) + stream);
+    gs_fabric_route(topology, out, in, hash, &route);
+    if (nic_links) {
+        gs_route_add(&route, topology->nic_first + 2 * in.nic + 1);
+    }
+    add_leg(topology, &b, true, &route);
+    return route;
 }

@@ -1,10 +1,23 @@
 /* Links and routes of a cluster: who shares what with whom.
  *
- * switch: every entity has its own port, one link up and one down, of the nic's rate and latency.
- * nodes: ranks of one node reach each other over their own intra ports; between nodes a message
- * passes the nic of its node and that of the other, which all ranks of the node share. Servers have
- * a nic of their own. A route's latency is that of the link class it uses, once. Open structs;
- * owner of arrays: the arena. */
+ * A route is made up when it is asked for: out of the sender's node to its nic, over what joins the
+ * nodes, and in. Links are of one direction. Where a node is one switch (NVSwitch, or a host's
+ * memory) its ranks have a port each way and reach their nics without using it; where its inside is
+ * a mesh, a tree or a file's, paths are traces/node_graph.h's. Between nodes:
+ *   switch     every entity has its own nic on one switch; there are no nodes
+ *   nodes      up the sender's nic, down the receiver's; the switch between them is never full
+ *   fat tree   likewise over leaf and spine, or leaf, spine, core and spine, where the nics do not
+ *              share a leaf. Of several spines and cores ECMP takes what a hash of (from, to,
+ *              stream) says, so that flows meet by chance; d-mod-k takes the receiver's number
+ *              among the ports of its leaf, modulo the spines
+ *   torus      dimension after dimension, the shorter way round; where both are equal, up from even
+ *              places and down from odd ones. A link each way to each neighbour is the nic
+ *   regions    up the nic, over one link that all flows of this pair of regions share, down
+ *   graph      the shortest path of the file; its links are the nics
+ * Servers are nodes of one entity behind the workers'. A route's latency is that of the link class
+ * it uses, once, plus hop_latency for every switch after the first (torus: every link after the
+ * first), plus what links of wide area networks and graphs say. Open structs; owner of arrays: the
+ * arena. */
 #ifndef GS_SIM_TOPOLOGY_H
 #define GS_SIM_TOPOLOGY_H
 
@@ -12,12 +25,11 @@
 #include "strategies/strategy.h"
 #include "traces/scenario/scenario.h"
 
-/* A torus of 16 x 16 x 16 nodes has such routes. */
-enum { GS_TOPOLOGY_ROUTE_MAX = 24 };
+enum { GS_TOPOLOGY_ROUTE_MAX = GS_FABRIC_ROUTE_MAX };
 
 typedef struct gs_route {
     uint32_t links[GS_TOPOLOGY_ROUTE_MAX];
-    uint32_t link_count;
+    uint32_t link_count; /* >= 1 */
     gs_time_ns latency_ns;
     bool over_nic;
 } gs_route;
@@ -27,13 +39,27 @@ typedef struct gs_topology_link {
     const gs_rate_trace *trace; /* factor over time; NULL: constant */
 } gs_topology_link;
 
+/* cluster.nodes[] and where its links are. */
+typedef struct gs_topology_group {
+    uint32_t first_node;
+    const gs_node_graph *inside; /* NULL: ports on one switch */
+    uint32_t link_first;    /* of the first node's inside, hop by hop; the next node's follow */
+    const uint16_t *nic_of; /* [ranks of a node] which of the node's nics */
+} gs_topology_group;
+
 typedef struct gs_topology {
     const gs_scenario *scenario;
     uint32_t entities; /* workers, then servers */
     uint32_t link_count;
     const gs_topology_link *links;
-    uint32_t
-        nic_first; /* links of node k: up 2k, down 2k + 1 from here; servers follow the nodes */
+    const gs_topology_group *groups; /* NULL: no nodes */
+    uint32_t nodes;                  /* and servers */
+    uint32_t nics;                   /* of a node */
+    uint32_t nic_first; /* links of nic k: up 2k, down 2k + 1 from here; servers follow the nodes.
+                           No nic of a torus or graph has links of its own */
+    uint32_t fabric_first;
+    gs_fat_tree tree;
+    const uint8_t *region_of; /* [nodes] */
 } gs_topology;
 
 /* NULL: no memory. servers: entities beyond the workers. Borrows the scenario. */

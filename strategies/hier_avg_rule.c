@@ -26,7 +26,7 @@ gs_status gs_hier_avg_check(const gs_hier_avg_config *config, const gs_job *job,
     int64_t over = config->between % config->inside;
     if (job->node_ranks == 0) {
         return gs_fail(err, GS_EINVAL,
-                       "hier_avg needs nodes with equal numbers of ranks, and these differ; use "
+                       "hier_avg needs nodes with equal numbers of ranks, one after the other; use "
                        "local_sgd");
     }
     if (over != 0) {

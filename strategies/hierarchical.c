@@ -30,7 +30,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     const config *chosen = settings;
     if (job->node_ranks == 0) {
         return gs_fail(err, GS_EINVAL,
-                       "hierarchical needs nodes with equal numbers of ranks, and these differ; "
+                       "hierarchical needs nodes with equal numbers of ranks, one after the other; "
                        "use allreduce");
     }
     gs_group inside = {job->node_ranks, 1};

@@ -83,7 +83,7 @@ static void make_cluster(small_job *job, const small_job_config *config)
     job->scenario.ranks = config->ranks;
     job->scenario.nodes = config->ranks / per_node;
     job->scenario.cluster = (gs_cluster){
-        .topology = config->ranks_per_node == 0 ? GS_TOPOLOGY_SWITCH : GS_TOPOLOGY_NODES,
+        .topology.kind = config->ranks_per_node == 0 ? GS_TOPOLOGY_SWITCH : GS_TOPOLOGY_NODES,
         .groups = group,
         .group_count = 1,
         .nic = {.bandwidth_bps = config->nic_bps,

@@ -73,7 +73,8 @@ Test(scenario_errors, of_nodes)
          "KiB/s MiB/s GiB/s"},
         {GS_EINVAL, "cluster.topology.kind=swich",
          "cluster.topology.kind" HERE
-         "\"swich\" is not one of switch, nodes; did you mean switch?"},
+         "\"swich\" is not one of switch, nodes, fat_tree, torus, regions, graph; did you mean "
+         "switch?"},
     };
     EXPECT_ALL(cases);
 }
@@ -149,7 +150,8 @@ Test(scenario_errors, of_servers_and_placement)
          "cluster.servers.count" HERE "65530 servers and 8 ranks are over 65534 entities; lower "
          "one"},
         {GS_EINVAL, "cluster.placement.order=by_rack",
-         "cluster.placement.order" HERE "\"by_rack\" is not one of by_node, round_robin, random"},
+         "cluster.placement.order" HERE
+         "\"by_rack\" is not one of by_node, round_robin, random, list"},
     };
     EXPECT_ALL(cases);
 }

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "traces/curve.h"
 #include "traces/layer_table.h"
+#include "traces/node_graph.h"
 #include "traces/op_trace.h"
 #include "traces/profile.h"
 #include "traces/step_table.h"
@@ -24,6 +25,7 @@ typedef struct gs_imported {
     uint32_t curve_count;
     const gs_step_table *step_table; /* durations by rank and step; NULL: none */
     const gs_op_trace *ops;          /* NULL: none */
+    const gs_node_graph *node;       /* what is inside a node; NULL: none */
     const char *const
         *notes; /* what is odd or missing, one line each: "failed: no rows (line 15)" */
     uint32_t note_count;

@@ -90,16 +90,23 @@ gs_status gs_scenario_runnable(const gs_scenario *scenario, gs_error *err)
                : gs_fail(err, GS_EUNSUPPORTED, "%s: %s", scenario->file, scenario->unsupported);
 }
 
-/* Ranks of each node; 0: not the same on all. */
+/* Ranks of each node; 0: not the same on all, or not numbered one after the other. */
 static uint32_t equal_nodes(const gs_scenario *scenario)
 {
     const gs_cluster *cluster = &scenario->cluster;
+    uint32_t node_ranks = (uint32_t)cluster->groups[0].ranks;
     for (uint32_t i = 1; i < cluster->group_count; i++) {
-        if (cluster->groups[i].ranks != cluster->groups[0].ranks) {
+        if (cluster->groups[i].ranks != node_ranks) {
             return 0;
         }
     }
-    return (uint32_t)cluster->groups[0].ranks;
+    for (uint32_t rank = 0; cluster->slot_of != NULL && rank < scenario->ranks; rank++) {
+        uint32_t first = rank - rank % node_ranks;
+        if (gs_scenario_node_of(scenario, rank) != gs_scenario_node_of(scenario, first)) {
+            return 0;
+        }
+    }
+    return node_ranks;
 }
 
 gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *out, gs_error *err)
@@ -130,33 +137,31 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
     return GS_OK;
 }
 
-/* Group of a rank and, where wanted, its node. */
-static const gs_node_group *place(const gs_scenario *scenario, uint32_t rank, uint32_t *out_node)
+gs_place gs_scenario_place_of(const gs_scenario *scenario, uint32_t rank)
 {
     GS_ASSERT(rank < scenario->ranks);
-    uint32_t first_rank = 0;
-    uint32_t first_node = 0;
-    const gs_node_group *group = scenario->cluster.groups;
-    while (rank - first_rank >= (uint32_t)(group->count * group->ranks)) {
-        first_rank += (uint32_t)(group->count * group->ranks);
-        first_node += (uint32_t)group->count;
-        group++;
+    const gs_cluster *cluster = &scenario->cluster;
+    uint32_t slot = cluster->slot_of == NULL ? rank : cluster->slot_of[rank];
+    gs_place at = {0};
+    while (slot >= (uint32_t)(cluster->groups[at.group].count * cluster->groups[at.group].ranks)) {
+        slot -= (uint32_t)(cluster->groups[at.group].count * cluster->groups[at.group].ranks);
+        at.node += (uint32_t)cluster->groups[at.group].count;
+        at.group++;
     }
-    *out_node = first_node + (rank - first_rank) / (uint32_t)group->ranks;
-    return group;
+    uint32_t node_ranks = (uint32_t)cluster->groups[at.group].ranks;
+    at.node += slot / node_ranks;
+    at.local = slot % node_ranks;
+    return at;
 }
 
 uint32_t gs_scenario_node_of(const gs_scenario *scenario, uint32_t rank)
 {
-    uint32_t node = 0;
-    (void)place(scenario, rank, &node);
-    return node;
+    return gs_scenario_place_of(scenario, rank).node;
 }
 
 const gs_node_group *gs_scenario_group_of(const gs_scenario *scenario, uint32_t rank)
 {
-    uint32_t node = 0;
-    return place(scenario, rank, &node);
+    return &scenario->cluster.groups[gs_scenario_place_of(scenario, rank).group];
 }
 
 const gs_link *gs_scenario_outer_link(const gs_scenario *scenario)

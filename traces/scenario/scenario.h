@@ -19,6 +19,7 @@
 #include "strategies/strategy.h"
 #include "traces/curve.h"
 #include "traces/device.h"
+#include "traces/fabric.h"
 #include "traces/layer_table.h"
 #include "traces/memory.h"
 #include "traces/profile.h"
@@ -91,16 +92,15 @@ typedef struct gs_link {
 extern const char
     *const gs_link_class_names[]; /* nvlink pcie infiniband roce tcp; NULL-terminated */
 
-typedef enum gs_topology_kind { GS_TOPOLOGY_SWITCH, GS_TOPOLOGY_NODES } gs_topology_kind;
-
 typedef struct gs_cluster {
-    int topology; /* gs_topology_kind: `switch`: every rank has its own nic; `nodes`: intra inside,
-                     nic outside */
+    gs_fabric topology;
     const gs_node_group *groups;
     uint32_t group_count;
     gs_link nic;
     gs_link intra;
-    int64_t servers; /* parameter-server entities offered */
+    int64_t servers;         /* parameter-server entities offered */
+    const uint32_t *slot_of; /* [ranks]: where ranks are; slots are numbered node by node in file
+                                order. NULL: rank r is in slot r */
     const gs_codec_cost *codecs;
     uint32_t codec_count;
 } gs_cluster;
@@ -108,7 +108,7 @@ typedef struct gs_cluster {
 /* Do ranks share nodes, and a node's nics? Else each rank has its own. */
 static inline bool gs_cluster_has_nodes(const gs_cluster *cluster)
 {
-    return cluster->topology != GS_TOPOLOGY_SWITCH;
+    return cluster->topology.kind != GS_TOPOLOGY_SWITCH;
 }
 
 typedef struct gs_input_stage {
@@ -290,6 +290,15 @@ GS_MUST_USE gs_status gs_scenario_runnable(const gs_scenario *scenario, gs_error
 /* The job that strategies see. unit_elements comes from the arena. */
 GS_MUST_USE gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *out,
                                       gs_error *err);
+
+/* Where a rank is. */
+typedef struct gs_place {
+    uint32_t group; /* of cluster.groups */
+    uint32_t node;  /* of all */
+    uint32_t local; /* slot of the node */
+} gs_place;
+
+gs_place gs_scenario_place_of(const gs_scenario *scenario, uint32_t rank);
 
 /* Node of a rank, and its group. */
 uint32_t gs_scenario_node_of(const gs_scenario *scenario, uint32_t rank);

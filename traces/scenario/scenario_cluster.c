@@ -1,4 +1,4 @@
-/* cluster: topology, nodes, links with their measured curves, placement, servers. */
+/* cluster: nodes, links with their measured curves, servers. */
 #include "traces/scenario/scenario_parts.h"
 
 #include <stdio.h>
@@ -10,20 +10,10 @@
 
 enum { GROUPS_MAX = 4096, WINDOW_MIN_BYTES = 4096 };
 
-typedef struct topology_config {
-    int kind;
-} topology_config;
-
-static const char *const topology_kinds[] = {"switch", "nodes", NULL};
-static const char *const placement_orders[] = {"by_node", "round_robin", "random", NULL};
 static const char *const link_sockets[] = {"channel", "process", NULL};
 const char *const gs_link_class_names[] = {"nvlink", "pcie", "infiniband", "roce", "tcp", NULL};
 
 /* clang-format off */
-static const gs_field topology_fields[] = {
-    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(topology_config, kind), "nodes", 0, 0, topology_kinds,
-     "nodes: intra links inside a node, one nic a node outside; switch: every rank has its own nic"},
-};
 static const gs_field node_fields[] = {
     {"name", GS_FIELD_TEXT, GS_FIELD_AT(gs_node_group, name), "", 0, 0, NULL,
      "what other keys call these nodes; empty: nodes0, nodes1, ..."},
@@ -63,10 +53,6 @@ static const gs_field node_fields[] = {
      "nccl-tests output whose all-reduce times replace the model's; empty: none"}
 static const gs_field nic_fields[] = {LINK_FIELDS("tcp", "10Gbit/s", "30us")};
 static const gs_field intra_fields[] = {LINK_FIELDS("nvlink", "200GB/s", "5us")};
-static const gs_field placement_fields[] = {
-    {"order", GS_FIELD_CHOICE, GS_FIELD_AT(gs_placement_config, order), "by_node", 0, 0, placement_orders,
-     "how ranks are numbered over nodes; only by_node runs so far"},
-};
 static const gs_field servers_fields[] = {
     {"count", GS_FIELD_INT, GS_FIELD_AT(gs_servers_config, count), "0", 0, GS_ENTITIES_MAX, NULL,
      "parameter-server entities offered"},
@@ -75,16 +61,12 @@ static const gs_field servers_fields[] = {
 };
 /* clang-format on */
 
-const gs_field_table gs_scenario_topology_table =
-    GS_SCENARIO_TABLE("cluster.topology", topology_config, topology_fields);
 const gs_field_table gs_scenario_node_table =
     GS_SCENARIO_TABLE("cluster.nodes[]", gs_node_group, node_fields);
 const gs_field_table gs_scenario_nic_table =
     GS_SCENARIO_TABLE("cluster.links.nic", gs_link, nic_fields);
 const gs_field_table gs_scenario_intra_table =
     GS_SCENARIO_TABLE("cluster.links.intra", gs_link, intra_fields);
-const gs_field_table gs_scenario_placement_table =
-    GS_SCENARIO_TABLE("cluster.placement", gs_placement_config, placement_fields);
 const gs_field_table gs_scenario_servers_table =
     GS_SCENARIO_TABLE("cluster.servers", gs_servers_config, servers_fields);
 
@@ -183,7 +165,7 @@ static gs_status read_nodes(gs_scenario_reader *reader, gs_error *err)
     return GS_OK;
 }
 
-/* --- servers and placement ------------------------------------------------------------------ */
+/* --- servers -------------------------------------------------------------------------------- */
 
 /* "node:NAME/INDEX" names a node that is there? */
 static bool is_node(const gs_cluster *cluster, const char *at)
@@ -206,13 +188,6 @@ static bool is_node(const gs_cluster *cluster, const char *at)
 static gs_status read_servers(gs_scenario_reader *reader, gs_error *err)
 {
     gs_scenario *out = reader->out;
-    GS_TRY(gs_scenario_read_object(reader, "cluster.placement", &gs_scenario_placement_table,
-                                   &reader->placement, err));
-    if (reader->placement.order != 0) {
-        gs_scenario_unsupported(reader,
-                                "cluster.placement.order: %s: not supported yet; use by_node",
-                                placement_orders[reader->placement.order]);
-    }
     out->cluster.servers = reader->servers.count;
     if (reader->servers.at[0] != '\0') {
         if (!is_node(&out->cluster, reader->servers.at)) {
@@ -247,10 +222,8 @@ static gs_status check_window(const gs_scenario_reader *reader, const char *path
 gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
 {
     gs_cluster *cluster = &reader->out->cluster;
-    topology_config topology;
     GS_TRY(gs_scenario_read_object(reader, "cluster.topology", &gs_scenario_topology_table,
-                                   &topology, err));
-    cluster->topology = topology.kind;
+                                   &cluster->topology, err));
     GS_TRY(gs_scenario_read_object(reader, "cluster.links.nic", &gs_scenario_nic_table,
                                    &cluster->nic, err));
     GS_TRY(gs_scenario_read_object(reader, "cluster.links.intra", &gs_scenario_intra_table,
@@ -259,7 +232,9 @@ gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(check_window(reader, "cluster.links.intra.window", &cluster->intra, err));
     GS_TRY(read_nodes(reader, err));
     GS_TRY(gs_scenario_read_codec_costs(reader, err));
-    return read_servers(reader, err);
+    GS_TRY(read_servers(reader, err));
+    GS_TRY(gs_scenario_read_placement(reader, err));
+    return gs_scenario_read_topology(reader, err);
 }
 
 /* --- curves --------------------------------------------------------------------------------- */
@@ -337,19 +312,16 @@ gs_status gs_scenario_read_curves(gs_scenario_reader *reader, gs_error *err)
 bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root)
 {
     const gs_cluster *cluster = &reader->out->cluster;
-    topology_config topology = {cluster->topology};
     gs_json *links = gs_json_new_object();
     bool ok = gs_scenario_put_object(links, "nic", &gs_scenario_nic_table, &cluster->nic);
     ok = gs_scenario_put_object(links, "intra", &gs_scenario_intra_table, &cluster->intra) && ok;
     gs_json *part = gs_json_new_object();
-    ok = gs_scenario_put_object(part, "topology", &gs_scenario_topology_table, &topology) && ok;
+    ok = gs_scenario_write_topology(reader, part) && ok;
     ok = gs_scenario_put_list(part, "nodes", &gs_scenario_node_table, cluster->groups,
                               cluster->group_count) &&
          ok;
     ok = gs_json_set(part, "links", links) && ok;
-    ok = gs_scenario_put_object(part, "placement", &gs_scenario_placement_table,
-                                &reader->placement) &&
-         ok;
+    ok = gs_scenario_write_placement(reader, part) && ok;
     ok =
         gs_scenario_put_object(part, "servers", &gs_scenario_servers_table, &reader->servers) && ok;
     ok = gs_scenario_put_list(part, "codecs", &gs_scenario_codec_cost_table, cluster->codecs,

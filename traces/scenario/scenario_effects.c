@@ -131,6 +131,99 @@ static void check_links(gs_scenario_reader *reader)
     }
 }
 
+/* --- topology ------------------------------------------------------------------------------- */
+
+static void check_inside(gs_scenario_reader *reader, const effect *of)
+{
+    static const char *const of_tree[] = {"sockets", "bridge_ranks", NULL};
+    static const char *const of_rule[] = {"inside", "sockets", "bridge_ranks", NULL};
+    static const char *const of_file[] = {"nvlink_bandwidth", "pcie_bandwidth", NULL};
+    static const char *const of_both[] = {"sockets_bandwidth", NULL};
+    static const char *const rate[] = {"bandwidth", NULL};
+    const gs_cluster *cluster = &reader->out->cluster;
+    if (cluster->topology.node_file[0] != '\0') {
+        effect intra = {"cluster.links.intra", &gs_scenario_intra_table, &cluster->intra, ANYWHERE};
+        note_unused(reader, of, of_rule, "node_file says what is inside a node");
+        note_unused(reader, &intra, rate, "cluster.topology.node_file gives the rates inside");
+        return;
+    }
+    note_unused(reader, of, of_file, "there is no node_file");
+    if (cluster->topology.inside != GS_INSIDE_PCIE) {
+        note_unused(reader, of, of_tree, "inside is not pcie");
+        note_unused(reader, of, of_both, "inside is not pcie, and there is no node_file");
+    }
+}
+
+static void check_fat_tree(gs_scenario_reader *reader, const effect *of)
+{
+    static const char *const of_tree[] = {"leaf_nodes", "rails", "oversubscription",      "spines",
+                                          "pod_nodes",  "cores", "core_oversubscription", "routing",
+                                          NULL};
+    static const char *const of_pods[] = {"cores", "core_oversubscription", NULL};
+    static const char *const rails[] = {"rails", NULL};
+    const gs_fabric *fabric = &reader->out->cluster.topology;
+    if (fabric->kind != GS_TOPOLOGY_FAT_TREE) {
+        note_unused(reader, of, of_tree, "kind is not fat_tree");
+        return;
+    }
+    if (fabric->pod_nodes == 0) {
+        note_unused(reader, of, of_pods, "pod_nodes is 0: there are two levels");
+    }
+    if (fabric->nics == 1) {
+        note_unused(reader, of, rails, "a node has one nic");
+    }
+}
+
+static void check_topology(gs_scenario_reader *reader)
+{
+    static const char *const of_nodes[] = {"inside",
+                                           "node_file",
+                                           "nics",
+                                           "nic_of_rank",
+                                           "sockets",
+                                           "bridge_ranks",
+                                           "nvlink_bandwidth",
+                                           "pcie_bandwidth",
+                                           "sockets_bandwidth",
+                                           "hop_latency",
+                                           "leaf_nodes",
+                                           "rails",
+                                           "oversubscription",
+                                           "spines",
+                                           "pod_nodes",
+                                           "cores",
+                                           "core_oversubscription",
+                                           "routing",
+                                           "dims",
+                                           "graph_file",
+                                           NULL};
+    static const char *const dims[] = {"dims", NULL};
+    static const char *const graph[] = {"graph_file", NULL};
+    static const char *const hops[] = {"hop_latency", NULL};
+    const gs_fabric *fabric = &reader->out->cluster.topology;
+    effect of = {"cluster.topology", &gs_scenario_topology_table, fabric, ANYWHERE};
+    bool has_hops = fabric->kind == GS_TOPOLOGY_FAT_TREE || fabric->kind == GS_TOPOLOGY_TORUS;
+    if (!gs_cluster_has_nodes(&reader->out->cluster)) {
+        note_unused(reader, &of, of_nodes, "kind \"switch\" has no nodes, a nic for every rank");
+    } else {
+        check_inside(reader, &of);
+        check_fat_tree(reader, &of);
+        if (fabric->kind != GS_TOPOLOGY_TORUS) {
+            note_unused(reader, &of, dims, "kind is not torus");
+        }
+        if (fabric->kind != GS_TOPOLOGY_GRAPH) {
+            note_unused(reader, &of, graph, "kind is not graph");
+        }
+        if (!has_hops) {
+            note_unused(reader, &of, hops, "kind is neither fat_tree nor torus");
+        }
+    }
+    if (fabric->kind != GS_TOPOLOGY_REGIONS && fabric->region_count + reader->wan_count > 0) {
+        gs_scenario_note(reader, "cluster: regions and wan have no effect: topology.kind is not "
+                                 "regions");
+    }
+}
+
 /* --- noise ---------------------------------------------------------------------------------- */
 
 static void check_straggler(gs_scenario_reader *reader)
@@ -482,6 +575,7 @@ static void check_batch(gs_scenario_reader *reader)
 gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err)
 {
     check_links(reader);
+    check_topology(reader);
     check_noise(reader);
     check_optimizer(reader);
     check_schedule(reader);

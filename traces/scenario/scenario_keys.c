@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/nearest.h"
 
-enum { NAMES_MAX = 256, SECTIONS = 27, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
+enum { NAMES_MAX = 256, SECTIONS = 29, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
 
 typedef struct section {
     const char *path;            /* "a.b[]": each element of the list a.b */
@@ -33,8 +33,9 @@ const gs_field_table gs_scenario_root_table =
 static const char *const root_keys[] = {"extends", "cluster",     "workload", "noise",
                                         "faults",  "strategies",  "live",     "evaluate",
                                         "gates",   "calibration", NULL};
-static const char *const cluster_keys[] = {"topology", "nodes",  "links", "placement",
-                                           "servers",  "codecs", NULL};
+static const char *const cluster_keys[] = {"regions",   "wan",     "topology", "nodes", "links",
+                                           "placement", "servers", "codecs",   NULL};
+static const char *const placement_keys[] = {"slots", NULL};
 static const char *const link_keys[] = {"nic", "intra", NULL};
 static const char *const workload_keys[] = {"profile", "model",  "data",   "optimizer", "input",
                                             "memory",  "target", "budget", NULL};
@@ -53,9 +54,11 @@ static const section sections[SECTIONS] = {
     {"cluster.links", NULL, link_keys},
     {"cluster.links.nic", &gs_scenario_nic_table, NULL},
     {"cluster.links.intra", &gs_scenario_intra_table, NULL},
-    {"cluster.placement", &gs_scenario_placement_table, NULL},
+    {"cluster.placement", &gs_scenario_placement_table, placement_keys},
     {"cluster.servers", &gs_scenario_servers_table, NULL},
     {"cluster.codecs[]", &gs_scenario_codec_cost_table, NULL},
+    {"cluster.regions[]", &gs_scenario_region_table, NULL},
+    {"cluster.wan[]", &gs_scenario_wan_table, NULL},
     {"workload", &gs_scenario_workload_table, workload_keys},
     {"workload.input", &gs_scenario_input_table, NULL},
     {"workload.memory", &gs_scenario_memory_table, NULL},

@@ -206,7 +206,7 @@ static gs_status read_bandwidth(gs_scenario_reader *reader, gs_error *err)
         return GS_OK;
     }
     gs_link *link = config->link == 0 ? &cluster->nic : &cluster->intra;
-    if (config->link == 1 && cluster->topology == GS_TOPOLOGY_SWITCH) {
+    if (config->link == 1 && !gs_cluster_has_nodes(cluster)) {
         return gs_scenario_fail(reader, GS_EINVAL, "noise.bandwidth.link", err,
                                 "\"intra\" is no link of a switch; say \"nic\", or topology kind "
                                 "\"nodes\"");

@@ -18,6 +18,7 @@ typedef struct gs_root_config {
 
 typedef struct gs_placement_config {
     int order;
+    int64_t seed;
 } gs_placement_config;
 
 typedef struct gs_servers_config {
@@ -86,6 +87,8 @@ typedef struct gs_scenario_reader {
     gs_scenario *out;
     gs_root_config root;
     gs_placement_config placement;
+    const gs_wan_link *wan; /* as written, [wan_count] */
+    uint32_t wan_count;
     gs_servers_config servers;
     gs_workload_config workload;
     gs_memory_config memory;
@@ -111,6 +114,9 @@ typedef struct gs_scenario_reader {
 /* Readers fill reader->out and their config, in this order; writers add to the resolved file. */
 gs_status gs_scenario_check_keys(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err);
+/* Once nodes, links and servers are known: where ranks are; what is inside nodes and joins them. */
+gs_status gs_scenario_read_placement(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_read_topology(gs_scenario_reader *reader, gs_error *err);
 /* Sets "k=v,k=v"; text is cut up. */
 gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char *text,
                                 gs_error *err);
@@ -147,6 +153,8 @@ gs_status gs_scenario_count_memory(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err);
 
 bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root);
+bool gs_scenario_write_placement(const gs_scenario_reader *reader, gs_json *cluster);
+bool gs_scenario_write_topology(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_calibration(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_workload(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_noise(const gs_scenario_reader *reader, gs_json *root);
@@ -161,6 +169,8 @@ gs_status gs_scenario_load_data(gs_scenario_reader *reader, gs_error *err);
 
 extern const gs_field_table gs_scenario_root_table;
 extern const gs_field_table gs_scenario_topology_table;
+extern const gs_field_table gs_scenario_region_table;
+extern const gs_field_table gs_scenario_wan_table;
 extern const gs_field_table gs_scenario_node_table;
 extern const gs_field_table gs_scenario_nic_table;
 extern const gs_field_table gs_scenario_intra_table;

@@ -65,6 +65,7 @@ static gs_status hash_files(const gs_scenario_reader *reader, uint64_t *hash, gs
 {
     const gs_cluster *cluster = &reader->out->cluster;
     const char *single[] = {cluster->nic.curve_file, cluster->intra.curve_file,
+                            cluster->topology.node_file, cluster->topology.graph_file,
                             reader->bandwidth.trace};
     for (uint32_t i = 0; i < reader->profile_file_count; i++) {
         GS_TRY(gs_whole_file_hash(reader->profile_paths[i], *hash, hash, err));
@@ -93,8 +94,9 @@ static bool hide_key(const gs_json_at *root, const char *key)
 
 static bool hide_files(const gs_scenario_reader *reader, const gs_json_at *root)
 {
-    static const char *const keys[] = {"workload.profile", "cluster.links.nic.curve",
-                                       "cluster.links.intra.curve", "noise.bandwidth.trace"};
+    static const char *const keys[] = {
+        "workload.profile",           "cluster.links.nic.curve",     "cluster.links.intra.curve",
+        "cluster.topology.node_file", "cluster.topology.graph_file", "noise.bandwidth.trace"};
     const char *const *files = reader->out->workload.task.data.source->files;
     bool ok = true;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && ok; i++) {

@@ -201,13 +201,19 @@ static gs_status rebase_key(gs_scenario_source *source, const gs_scenario_layer 
 }
 
 /* Names of files are relative to the file that says them; in the merged document they are as seen
- * from here. No data is bundled by name, and files of data often have names like words. */
+ * from here. No data and no topology is bundled by name, and such files often have names like
+ * words. */
 static gs_status rebase(gs_scenario_source *source, const gs_scenario_layer *layer, gs_error *err)
 {
     static const char *const keys[] = {"workload.profile", "cluster.links.nic.curve",
                                        "cluster.links.intra.curve", "noise.bandwidth.trace"};
+    static const char *const unbundled[] = {"cluster.topology.node_file",
+                                            "cluster.topology.graph_file"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         GS_TRY(rebase_key(source, layer, keys[i], true, err));
+    }
+    for (size_t i = 0; i < sizeof unbundled / sizeof unbundled[0]; i++) {
+        GS_TRY(rebase_key(source, layer, unbundled[i], false, err));
     }
     for (size_t i = 0; gs_data_source_at(i) != NULL; i++) {
         const char *const *files = gs_data_source_at(i)->files;
