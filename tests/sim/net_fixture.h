@@ -49,6 +49,21 @@ static inline gs_link net_link(void)
                      .sockets = GS_SOCKETS_PROCESS};
 }
 
+/* Once f->topology is there. */
+static inline void net_start(net_fixture *f, uint64_t tie_seed)
+{
+    gs_payload_pool_init(&f->pool, &f->arena);
+    cr_assert(gs_sim_loop_init(&f->loop, tie_seed, tie_seed != 0));
+    static const gs_streams streams = {.first = {0, 1, 2, 3, NET_STREAMS},
+                                       .communicator_count = NET_STREAMS};
+    gs_sim_net_config config = {.loop = &f->loop,
+                                .topology = &f->topology,
+                                .seed = 1,
+                                .pool = &f->pool,
+                                .streams = &streams};
+    cr_assert(gs_sim_net_init(&f->net, &config, &f->arena));
+}
+
 /* Equal hosts on a switch. The caller may change links before anything is sent. */
 static inline void net_init(net_fixture *f, uint32_t hosts, const gs_link *nic, uint64_t tie_seed)
 {
@@ -66,16 +81,19 @@ static inline void net_init(net_fixture *f, uint32_t hosts, const gs_link *nic, 
     f->topology = *made;
     memcpy(f->links, made->links, made->link_count * sizeof *made->links);
     f->topology.links = f->links;
-    gs_payload_pool_init(&f->pool, &f->arena);
-    cr_assert(gs_sim_loop_init(&f->loop, tie_seed, tie_seed != 0));
-    static const gs_streams streams = {.first = {0, 1, 2, 3, NET_STREAMS},
-                                       .communicator_count = NET_STREAMS};
-    gs_sim_net_config config = {.loop = &f->loop,
-                                .topology = &f->topology,
-                                .seed = 1,
-                                .pool = &f->pool,
-                                .streams = &streams};
-    cr_assert(gs_sim_net_init(&f->net, &config, &f->arena));
+    net_start(f, tie_seed);
+}
+
+/* The cluster of a scenario. */
+static inline void net_init_on(net_fixture *f, const gs_scenario *scenario)
+{
+    memset(f, 0, sizeof *f);
+    gs_arena_init(&f->arena);
+    const gs_topology *made =
+        gs_topology_create(scenario, (uint32_t)scenario->cluster.servers, &f->arena);
+    cr_assert_not_null(made);
+    f->topology = *made;
+    net_start(f, 0);
 }
 
 static inline void net_fini(net_fixture *f)
