@@ -65,7 +65,7 @@ static const gs_field fields_co2[] = {
 /* clang-format off */
 GS_PRESET(local, adacomm, GS_LOCAL_ADACOMM, "local_sgd whose period falls with the loss, which all ranks agree on",
        "Wang and Joshi, Adaptive Communication Strategies to Achieve the Best Error-Runtime Trade-off, SysML 2019 (arXiv 1810.08313)");
-GS_PRESET(local, bmuf, GS_LOCAL_BMUF, "local_sgd with momentum of blocks: what an average moved the model goes on moving it",
+GS_PRESET(local, bmuf, GS_LOCAL_BMUF, "local_sgd with block momentum: an outer momentum on how far an average moved the model",
        "Chen and Huo, Scalable Training of Deep Learning Machines by Incremental Block Training, ICASSP 2016");
 GS_PRESET(local, co2, GS_LOCAL_CO2, "slowmo with the average of the period before: its all-reduce has a whole period",
        "Sun et al., CO2: Efficient Distributed Training with Full Communication-Computation Overlap, ICLR 2024 (arXiv 2401.16265)");
@@ -73,7 +73,7 @@ GS_PRESET(local, cocod, GS_LOCAL_COCOD, "local_sgd whose average comes a period 
        "Shen et al., Faster Distributed Deep Net Training, IJCAI 2019 (arXiv 1906.12043)");
 GS_PRESET(local, dasgd, GS_LOCAL_DASGD, "local_sgd whose average comes some steps late and keeps what a rank learned meanwhile",
        "Zhou et al., DaSGD: Squeezing SGD Parallelization Performance, 2020 (arXiv 2006.00441)");
-GS_PRESET(local, diloco, GS_LOCAL_DILOCO, "local steps, then an outer optimizer on the mean of how far ranks went",
+GS_PRESET(local, diloco, GS_LOCAL_DILOCO, "local steps, then an outer optimizer on the mean pseudo-gradient, how far ranks went",
        "Douillard et al., DiLoCo, 2023 (arXiv 2311.08105)");
 GS_PRESET(local, easgd, GS_LOCAL_EASGD, "ranks are pulled to a centre, and it to their mean; the model is the centre",
        "Zhang et al., Deep Learning with Elastic Averaging SGD, NeurIPS 2015 (arXiv 1412.6651), synchronous");

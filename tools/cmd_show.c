@@ -1,6 +1,7 @@
 /* show: finds out what a name is, and prints its page. */
 #include "base/nearest.h"
 #include "strategies/codec.h"
+#include "strategies/other_names.h"
 #include "models/dataset_shards.h"
 #include "models/dataset_source.h"
 #include "tools/message.h"
@@ -128,7 +129,12 @@ static int show_run(gs_page *page, const gs_cli *cli, gs_arena *arena)
     const char *name = cli->words[0];
     bool is_selector = name[0] == '@' || strspn(name, "0123456789") == strlen(name);
     const char *near = is_selector ? NULL : nearest(name, arena);
+    const char *here = gs_other_name(name);
     page->kind = "run";
+    if (here != NULL) {
+        gs_complain("show: no %s: that is %s", name, here);
+        return GS_EXIT_USAGE;
+    }
     if (near != NULL) {
         gs_complain("show: unknown name %s; did you mean %s?", name, near);
         return GS_EXIT_USAGE;

@@ -51,8 +51,8 @@ static void add(gs_measure *out, const gs_outcome *outcome, uint32_t seed)
     out->step_ns[seed] = step.step;
     double begun = (double)facts->samples_per_step * (double)gs_record_step_count(outcome->record) /
                    gs_record_rank_count(outcome->record);
-    double computed = 1.0 - (double)facts->cancelled_samples / begun;
-    out->sample_ns[seed] = step.step / (double)facts->samples_per_step / computed;
+    double used = 1.0 - (double)facts->dropped_samples / begun;
+    out->sample_ns[seed] = step.step / (double)facts->samples_per_step / used;
     out->mean_ns += step.step * share;
     out->compute_ns += step.compute * share;
     out->exposed_ns += step.exposed * share;

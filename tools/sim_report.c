@@ -176,6 +176,7 @@ static void make_row(gs_sim_row *row, const gs_outcome *outcomes, const gs_scena
     row->overhead = gather(row, outcomes, "overhead_ns", values);
     row->wire = gather(row, outcomes, "wire_bytes_per_step", values);
     row->staleness = gather(row, outcomes, "staleness_mean", values);
+    row->dropped = gather(row, outcomes, "dropped_samples", values);
     row->noise_scale = gather(row, outcomes, "noise_scale_samples", values);
     row->consensus = gather(row, outcomes, "consensus_distance", values);
     make_learned(row, outcomes, workload, values);

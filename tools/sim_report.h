@@ -32,7 +32,7 @@ typedef struct gs_sim_row {
     gs_spread step, p50, p95, p99, compute, input, exposed, wait, overhead, wire, rate;
     gs_spread learned; /* final value of workload.quality */
     gs_spread final_loss, gradient_cosine, underflow;
-    gs_spread staleness, noise_scale, consensus;
+    gs_spread staleness, dropped, noise_scale, consensus;
     gs_spread overlap, exposed_share, utilisation, recovery, cosine, error_ratio;
     gs_ratio vs_first;
     gs_chance faster; /* than the first strategy, by samples per second */

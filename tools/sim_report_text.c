@@ -195,6 +195,8 @@ static void add_all_columns(gs_table *table, const gs_sim_report *report, bool l
     const char *input = has_part(report, offsetof(gs_sim_row, input)) ? "input" : NULL;
     const char *staleness = has_part(report, offsetof(gs_sim_row, staleness)) ? "staleness" : NULL;
     const char *overhead = has_part(report, offsetof(gs_sim_row, overhead)) ? "overhead" : NULL;
+    const char *dropped =
+        has_part(report, offsetof(gs_sim_row, dropped)) ? "dropped samples" : NULL;
     const gs_table_column timing[] = {
         {"strategy", "strategy", false},
         {NULL, "runs", true},
@@ -241,6 +243,7 @@ static void add_all_columns(gs_table *table, const gs_sim_report *report, bool l
         {NULL, "noise_scale_samples", true},
         {NULL, "consensus_distance", true},
         {staleness, "staleness_mean", true},
+        {dropped, "dropped_samples", true},
     };
     add_columns(table, timing, sizeof timing / sizeof *timing);
     add_columns(table, limit, report->step_limit_ns > 0 ? 3 : 0);
@@ -277,5 +280,6 @@ void gs_sim_report_table(const gs_sim_report *report, gs_table *table)
         }
         add_hidden(table, row);
         add_rate(table, row->staleness.mean);
+        add_rate(table, row->dropped.mean);
     }
 }

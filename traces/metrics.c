@@ -238,12 +238,13 @@ gs_status gs_record_metrics(const gs_record *record, const gs_run_facts *facts, 
                 (double)facts->nic_bytes_sent / (double)facts->nic_count / steps;
         }
     }
-    double samples = (double)facts->samples_per_step * steps - (double)facts->cancelled_samples;
-    values[AT_samples] = samples;
+    double begun = (double)facts->samples_per_step * steps;
+    values[AT_samples] = begun - (double)facts->cancelled_samples;
     values[AT_run_ns] = (double)facts->end_ns;
     values[AT_recovery_cost_ns] = (double)facts->recovery_ns;
     if (facts->end_ns > 0) {
-        values[AT_samples_per_s] = samples * (double)GS_NS_PER_S / (double)facts->end_ns;
+        double used = begun - (double)facts->dropped_samples;
+        values[AT_samples_per_s] = used * (double)GS_NS_PER_S / (double)facts->end_ns;
     }
     values[AT_events] = (double)facts->events;
     put_learning(facts, values);

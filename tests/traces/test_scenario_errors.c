@@ -402,6 +402,12 @@ Test(scenario_errors, of_strategies_on_the_command_line)
                             "allreduce:algorithm=ring");
     expect_strategy_refused(GS_ENOTFOUND, "topk",
                             "no strategy \"topk\": that is a codec; write allreduce+topk");
+    expect_strategy_refused(GS_ENOTFOUND, "FedAvg", "no strategy \"FedAvg\": that is local_sgd");
+    expect_strategy_refused(GS_ENOTFOUND, "fsdp",
+                            "no strategy \"fsdp\": that is not here: gradients and parameters are "
+                            "whole on every rank; sharded is ZeRO-1");
+    expect_strategy_refused(GS_ENOTFOUND, "allreduce+signsgd",
+                            "no codec \"signsgd\": that is sign");
     expect_strategy_refused(GS_ENOTFOUND, "allreduce+zip",
                             "no codec \"zip\"; see `gradsync list codecs`");
     expect_strategy_refused(GS_EINVAL, "allreduce+fp16:x=1",

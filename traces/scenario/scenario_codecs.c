@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/nearest.h"
+#include "strategies/other_names.h"
 
 enum { NAMES_MAX = 64 };
 
@@ -16,6 +17,10 @@ static const char *const other_keys[] = {"name", NULL};
 static gs_status find_codec(const char *name, gs_coding *out, gs_error *err)
 {
     const gs_codec *codec = gs_codec_find(name);
+    const char *here = gs_other_name(name);
+    if (codec == NULL && here != NULL) {
+        return gs_fail(err, GS_ENOTFOUND, "no codec \"%s\": that is %s", name, here);
+    }
     if (codec == NULL) {
         const char *names[NAMES_MAX];
         uint32_t count = gs_codec_count();

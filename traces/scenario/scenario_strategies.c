@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/nearest.h"
+#include "strategies/other_names.h"
 #include "strategies/registry.h"
 #include "traces/compose.h"
 
@@ -40,6 +41,10 @@ static gs_status find_strategy(const char *name, const gs_strategy **out, gs_err
         return gs_fail(err, GS_ENOTFOUND,
                        "no strategy \"%s\": that is an algorithm; write allreduce:algorithm=%s",
                        name, name);
+    }
+    const char *here = gs_other_name(name);
+    if (here != NULL) {
+        return gs_fail(err, GS_ENOTFOUND, "no strategy \"%s\": that is %s", name, here);
     }
     for (uint32_t i = 0; i < count; i++) {
         names[i] = gs_strategy_at(i)->name;
@@ -393,8 +398,7 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
         servers = layout.servers > servers ? layout.servers : servers;
     }
     if (reader->servers.count > 0 && servers == 0) {
-        gs_scenario_unsupported(reader,
-                                "cluster.servers: none of the strategies uses servers; remove it");
+        gs_scenario_note(reader, "cluster.servers: none of the strategies uses servers");
     }
     return GS_OK;
 }
