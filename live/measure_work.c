@@ -166,7 +166,8 @@ static gs_status prepare_low_rank(work *on, gs_arena *arena, gs_error *err)
     if (on->left == NULL || on->base == NULL || on->right == NULL) {
         return no_memory(err);
     }
-    gs_low_rank_start(&on->shape, (gs_rng_key){.seed = 1, .purpose = GS_RNG_CODEC}, 0, on->right);
+    gs_low_rank_start(&on->shape, (gs_rng_key){.seed = 1, .purpose = GS_RNG_CODEC}, 0, 0,
+                      on->right);
     return GS_OK;
 }
 

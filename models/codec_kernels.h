@@ -83,16 +83,18 @@ typedef enum gs_float8 { GS_E4M3, GS_E5M2 } gs_float8;
 uint8_t gs_float8_of_float(gs_float8 kind, float value);
 float gs_float_of_float8(gs_float8 kind, uint8_t code); /* NaN and infinities included */
 
-/* PowerSGD on a slice as matrix M [rows][columns], of whose last row the elements from count on are
- * missing and count as 0. p [rows][rank], q [columns][rank], row-major; all apart. Products come
- * from models/blas.h: bits are equal within one process. */
+/* PowerSGD on floats as a matrix M [rows][columns], of whose last row the elements from count on
+ * are missing and count as 0. p [rows][rank], q [columns][rank], row-major; all apart. Products
+ * come from models/blas.h: bits are equal within one process. */
 typedef struct gs_low_rank {
     size_t count;
     int64_t rows, columns, rank; /* > 0; (rows - 1) columns < count <= rows columns */
 } gs_low_rank;
 
-/* A start for q: uniform in (-1, 1), equal on all ranks that have the same key. */
-void gs_low_rank_start(const gs_low_rank *shape, gs_rng_key key, uint64_t step, float *q);
+/* A start for q: uniform in (-1, 1), equal on all ranks that have the same key; another one for
+ * each number, so that matrices of one shape do not share it. */
+void gs_low_rank_start(const gs_low_rank *shape, gs_rng_key key, uint64_t step, uint32_t number,
+                       float *q);
 /* p = M q */
 void gs_low_rank_left(const gs_low_rank *shape, const float *m, const float *q, float *p);
 /* Columns of p made orthonormal in place, first to last (modified Gram-Schmidt); 1e-8 is added to

@@ -32,6 +32,8 @@ typedef struct gs_layer {
     gs_extent in, out;
     int64_t input_count, output_count; /* values per sample */
     int64_t offset, parameter_count;   /* shared: the offset there, and 0 */
+    int64_t rows, columns;             /* of the matrix that its parameters begin with, row by row;
+                                          what is left of them are vectors; 0: all are */
     int64_t kept_count;                /* floats per sample from forward to backward */
     int64_t scratch_count;             /* floats during one call, whatever the batch */
     int64_t forward_flops;             /* per sample; a multiply-add counts as two */

@@ -271,10 +271,11 @@ static void ended(void *host, gs_peer self, const gs_op_signature *op)
 }
 
 /* Encoding and decoding are memory traffic on the entity's stream. */
-static void code_time(gs_sim *sim, gs_peer self, double bytes)
+static void code_time(gs_sim *sim, gs_peer self, gs_coding_work work)
 {
     const gs_sim_entity *entity = entity_of(sim, self);
-    on_stream(sim, self, gs_time_of(bytes / entity->vector_bytes_per_ns + 0.5), GS_SPAN_VECTOR);
+    gs_time_ns ns = gs_time_of(work.bytes / entity->vector_bytes_per_ns + 0.5);
+    on_stream(sim, self, ns > work.least_ns ? ns : work.least_ns, GS_SPAN_VECTOR);
 }
 
 static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice data, uint32_t stage)
@@ -285,7 +286,7 @@ static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice d
     if (!gs_wire_code(entity->wire, op, data, stage)) {
         not_decoded(sim, self);
     }
-    code_time(sim, self, gs_wire_work_bytes(entity->wire, op, stage));
+    code_time(sim, self, gs_wire_work(entity->wire, op, stage));
 }
 
 static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
@@ -361,8 +362,7 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     } else if (gs_wire_encode(entity->wire, data, message, &view)) {
         bytes = gs_wire_message_bytes(entity->wire, data, &view);
         if (!message->same) { /* else the work was that of recode */
-            code_time(sim, message->from,
-                      gs_wire_message_work_bytes(entity->wire, data.length, false));
+            code_time(sim, message->from, gs_wire_message_work(entity->wire, data.length, false));
         }
     } else {
         no_memory(sim);
@@ -396,7 +396,7 @@ static void recode(void *host, gs_peer self, gs_slice into, gs_slice data, uint6
     gs_sim *sim = host;
     gs_sim_entity *entity = entity_of(sim, self);
     gs_sim_work_settle(sim, index_of(sim, self));
-    code_time(sim, self, gs_wire_recode_work_bytes(entity->wire, data.length));
+    code_time(sim, self, gs_wire_recode_work(entity->wire, data.length));
     if (!gs_wire_recode(entity->wire, into, data, key)) {
         not_decoded(sim, self);
     }
@@ -428,7 +428,7 @@ static void take(void *host, gs_peer self, gs_slice into, const gs_message *mess
     gs_sim_entity *entity = entity_of(sim, self);
     gs_sim_work_settle(sim, index_of(sim, self));
     if (message->coded) {
-        code_time(sim, self, gs_wire_message_work_bytes(entity->wire, into.length, true));
+        code_time(sim, self, gs_wire_message_work(entity->wire, into.length, true));
         if (!gs_wire_decode(entity->wire, into, message->key, message->data)) {
             not_decoded(sim, self);
         }

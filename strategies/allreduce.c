@@ -96,7 +96,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
 static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
     gs_bucket_rule rule = buckets_of(settings);
-    return gs_coding_bucket_bytes(coding, job, &rule);
+    return gs_coding_bucket_bytes(coding, job, &rule, 1);
 }
 
 static gs_plan step_begin(gs_world *world, void *step, const gs_event *event)

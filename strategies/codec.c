@@ -104,19 +104,25 @@ int64_t gs_codec_kept_most(const gs_codec_config *config, int64_t elements, int6
     return most < (double)elements ? (int64_t)most : elements;
 }
 
-gs_codec_matrix gs_codec_matrix_of(const gs_codec_config *config, int64_t elements, int64_t rows,
+gs_codec_matrix gs_codec_matrix_of(const gs_codec_config *config, int64_t elements, int64_t columns,
                                    int64_t step)
 {
-    GS_ASSERT(elements >= 0 && rows >= 0);
+    GS_ASSERT(elements >= 0 && columns >= 0);
     if (elements == 0) {
         return (gs_codec_matrix){.rows = 0, .columns = 0, .rank = 0};
     }
-    gs_codec_matrix matrix = {.rows = rows > 0 ? rows : (int64_t)ceil(sqrt((double)elements))};
-    matrix.columns = (elements + matrix.rows - 1) / matrix.rows;
+    gs_codec_matrix matrix = {.columns = columns};
+    if (columns > 0) {
+        matrix.rows = (elements + columns - 1) / columns;
+    } else {
+        matrix.rows = (int64_t)ceil(sqrt((double)elements));
+        matrix.columns = (elements + matrix.rows - 1) / matrix.rows;
+    }
     int64_t least = matrix.rows < matrix.columns ? matrix.rows : matrix.columns;
     matrix.rank = config->rank < least ? config->rank : least;
     double sent = (double)(matrix.rows + matrix.columns) * (double)matrix.rank;
-    if (sent * config->min_compression >= (double)elements || step < config->start_step) {
+    if (least == 1 || sent * config->min_compression >= (double)elements ||
+        step < config->start_step) {
         matrix.rank = 0;
     }
     return matrix;

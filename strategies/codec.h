@@ -58,8 +58,8 @@ typedef struct gs_codec_size {
     int64_t expected_bytes;
 } gs_codec_size;
 
-/* A slice as a matrix [rows][columns] in row-major order; its last row may lack elements, which
- * count as 0. rank 0: it travels dense. */
+/* Elements as a matrix [rows][columns] in row-major order; its last row may lack some, which count
+ * as 0. rank 0: they travel dense. */
 typedef struct gs_codec_matrix {
     int64_t rows, columns;
     int64_t rank;
@@ -75,8 +75,14 @@ typedef struct gs_codec {
     bool unbiased;        /* the expected decoded value is the value encoded, once clipped */
     bool can_vote;        /* its signs may be votes: gs_codec_is_vote */
     uint32_t own_vectors; /* memory of its own, each as long as the gradient, beside a residual */
-    /* Memory traffic per element, reads and writes; without that of error feedback. */
+    /* What it costs on an accelerator where nobody has measured it. Memory traffic per element,
+     * reads and writes, without that of error feedback; of low rank for each of its two halves.
+     * Kernels started for a slice, whatever its size. */
     double encode_bytes, decode_bytes;
+    uint32_t encode_kernels, decode_kernels;
+    const char *cost_source; /* NULL: unverified, counted from the algorithm alone */
+    /* GS_TRAVEL_LOW_RANK: kernels for each matrix beside these; stage as in gs_coding_work_of. */
+    uint32_t (*matrix_kernels)(const gs_codec_config *config, uint32_t stage);
     int32_t number_bytes; /* GS_TRAVEL_SUM: of one number of the payload; else 0 */
     /* Refuses parameters that fit no slice of that many elements (> 0). Errors: GS_EINVAL with the
      * reason and what works. Optional. */
@@ -110,11 +116,11 @@ int64_t gs_codec_kept(const gs_codec_config *config, int64_t elements, int64_t s
 /* The most that a threshold may let through instead: upper times that, rounded down. */
 int64_t gs_codec_kept_most(const gs_codec_config *config, int64_t elements, int64_t step);
 
-/* How a slice is laid out as a matrix. rows > 0: the layer's own shape (rows divides elements);
- * 0: near-square, rows = ceil(sqrt(elements)), columns = ceil(elements / rows). The rank is at most
- * the smaller side; it is 0 where (rows + columns) x rank x min_compression is not below elements
- * (so for one row or one column: biases), and before start_step. */
-gs_codec_matrix gs_codec_matrix_of(const gs_codec_config *config, int64_t elements, int64_t rows,
+/* How elements are laid out as a matrix with rows of that length; columns 0: near-square, rows =
+ * ceil(sqrt(elements)), columns = ceil(elements / rows). The rank is at most the smaller side; it
+ * is 0 for one row or one column (biases), where (rows + columns) x rank x min_compression is not
+ * below elements, and before start_step. */
+gs_codec_matrix gs_codec_matrix_of(const gs_codec_config *config, int64_t elements, int64_t columns,
                                    int64_t step);
 
 #endif

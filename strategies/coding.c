@@ -23,17 +23,32 @@ static gs_coding_plan sum_plan(const gs_coding *coding, int64_t elements, int64_
                             .stages = {sum_of(bytes / number_bytes, number_bytes)}};
 }
 
-static gs_coding_plan low_rank_plan(const gs_coding *coding, int64_t elements, int64_t step)
+gs_codec_matrix gs_coding_matrix_of(const gs_coding *coding, const gs_tensor_piece *piece,
+                                    int64_t step)
 {
-    gs_codec_matrix matrix = gs_codec_matrix_of(&coding->config, elements, 0, step);
-    if (matrix.rank == 0) {
+    return gs_codec_matrix_of(&coding->config, piece->length, piece->columns, step);
+}
+
+static gs_coding_plan low_rank_plan(const gs_coding *coding, const gs_coded_slice *slice,
+                                    int64_t step)
+{
+    gs_coding_plan plan = {.stage_count = 2};
+    int64_t left = 0, right = 0;
+    gs_tensor_walk walk = gs_tensor_walk_begin(&slice->tensors, slice->offset, slice->elements);
+    for (gs_tensor_piece piece; gs_tensor_walk_next(&walk, &piece);) {
+        gs_codec_matrix matrix = gs_coding_matrix_of(coding, &piece, step);
+        left += matrix.rows * matrix.rank;
+        right += matrix.columns * matrix.rank;
+        plan.matrices += matrix.rank > 0 ? 1 : 0;
+        plan.dense_pieces += matrix.rank > 0 ? 0 : 1;
+        plan.dense_elements += matrix.rank > 0 ? 0 : piece.length;
+    }
+    if (plan.matrices == 0) {
         return (gs_coding_plan){.stage_count = 0};
     }
-    return (gs_coding_plan){
-        .stage_count = 2,
-        .stages = {sum_of(matrix.rows * matrix.rank, 4), sum_of(matrix.columns * matrix.rank, 4)},
-        .matrix = matrix,
-    };
+    plan.stages[0] = sum_of(left + plan.dense_elements, 4);
+    plan.stages[1] = sum_of(right, 4);
+    return plan;
 }
 
 static gs_coding_plan payload_plan(const gs_coding *coding, uint32_t members)
@@ -46,17 +61,17 @@ static gs_coding_plan payload_plan(const gs_coding *coding, uint32_t members)
     return (gs_coding_plan){.stage_count = 2, .stages = {exchange, gather}, .two_phases = true};
 }
 
-gs_coding_plan gs_coding_plan_of(const gs_coding *coding, uint32_t members, int64_t elements,
-                                 int64_t step)
+gs_coding_plan gs_coding_plan_of(const gs_coding *coding, const gs_coded_slice *slice,
+                                 uint32_t members, int64_t step)
 {
     if (coding->codec == NULL) {
         return (gs_coding_plan){.stage_count = 0};
     }
     switch (coding->codec->travel) {
     case GS_TRAVEL_SUM:
-        return sum_plan(coding, elements, step);
+        return sum_plan(coding, slice->elements, step);
     case GS_TRAVEL_LOW_RANK:
-        return low_rank_plan(coding, elements, step);
+        return low_rank_plan(coding, slice, step);
     case GS_TRAVEL_GATHER:
     case GS_TRAVEL_COUNT:
         break;
@@ -97,68 +112,50 @@ static int64_t payloads_bytes(const gs_coding *coding, const gs_coding_plan *pla
 }
 
 /* Every payload or number passes members - 1 times, in a sum twice. */
-int64_t gs_coding_group_bytes(const gs_coding *coding, uint32_t members, int64_t elements,
-                              int32_t element_bytes, int64_t step)
+int64_t gs_coding_group_bytes(const gs_coding *coding, const gs_coded_slice *slice,
+                              int32_t element_bytes, uint32_t members, int64_t step)
 {
     int64_t others = (int64_t)members - 1;
-    gs_coding_plan plan = gs_coding_plan_of(coding, members, elements, step);
+    gs_coding_plan plan = gs_coding_plan_of(coding, slice, members, step);
     if (plan.stage_count == 0) {
-        return 2 * others * elements * element_bytes;
+        return 2 * others * slice->elements * element_bytes;
     }
     int64_t total = 0;
     for (uint32_t i = 0; i < plan.stage_count; i++) {
         const gs_coding_stage *stage = &plan.stages[i];
         total += stage->unit_bytes > 0
                      ? 2 * others * stage->units * stage->unit_bytes
-                     : others * payloads_bytes(coding, &plan, members, elements, step);
+                     : others * payloads_bytes(coding, &plan, members, slice->elements, step);
     }
     return total;
 }
 
-double gs_coding_encode_bytes(const gs_coding *coding, bool feedback)
+/* Of a slice that is cut in parts, each summed by the members of a group of its own. */
+static int64_t parts_bytes(const gs_coding *coding, const gs_job *job, const gs_coded_slice *slice,
+                           uint32_t parts)
 {
-    return coding->measured_encode_bytes > 0.0
-               ? coding->measured_encode_bytes
-               : coding->codec->encode_bytes + (feedback ? GS_FEEDBACK_BYTES : 0.0);
-}
-
-double gs_coding_decode_bytes(const gs_coding *coding)
-{
-    return coding->measured_decode_bytes > 0.0 ? coding->measured_decode_bytes
-                                               : coding->codec->decode_bytes;
-}
-
-double gs_coding_work_bytes(const gs_coding *coding, const gs_coding_plan *plan, uint32_t members,
-                            int64_t elements, uint32_t stage)
-{
-    double encode = gs_coding_encode_bytes(coding, coding->config.feedback);
-    double decode = gs_coding_decode_bytes(coding);
-    double decoded = plan->stages[plan->stage_count - 1].unit_bytes > 0 ? 1.0 : members;
-    double own = (double)elements / members;
-    if (stage == 0) {
-        return encode * (double)elements;
+    int64_t total = 0;
+    for (uint32_t i = 0; i < parts; i++) {
+        gs_coded_slice part = {.tensors = slice->tensors};
+        gs_part_of(slice->elements, parts, i, &part.offset, &part.elements);
+        part.offset += slice->offset;
+        total +=
+            gs_coding_group_bytes(coding, &part, job->element_bytes, job->ranks / parts, INT32_MAX);
     }
-    if (stage < plan->stage_count) {
-        /* Between the phases: all parts that came are decoded, their sum is encoded. */
-        return plan->two_phases ? (decode * members + encode) * own
-                                : gs_coding_encode_bytes(coding, false) * (double)elements;
-    }
-    return decode * (plan->two_phases ? 1.0 : decoded) * (double)elements;
+    return total;
 }
 
 int64_t gs_coding_bucket_bytes(const gs_coding *coding, const gs_job *job,
-                               const gs_bucket_rule *rule)
+                               const gs_bucket_rule *rule, uint32_t parts)
 {
     int64_t total = 0;
-    int64_t elements = 0;
-    bool is_first = true;
+    gs_coded_slice bucket = gs_coded_slice_of(job, 0, 0);
     for (uint32_t unit = job->unit_count; unit-- > 0;) {
-        elements += job->unit_elements[unit];
-        if (gs_bucket_is_full(job, rule, is_first, elements) || unit == 0) {
-            total +=
-                gs_coding_group_bytes(coding, job->ranks, elements, job->element_bytes, INT32_MAX);
-            elements = 0;
-            is_first = false;
+        bucket.elements += job->unit_elements[unit];
+        if (gs_bucket_is_full(job, rule, bucket.offset == 0, bucket.elements) || unit == 0) {
+            total += parts_bytes(coding, job, &bucket, parts);
+            bucket.offset += bucket.elements;
+            bucket.elements = 0;
         }
     }
     return total / job->ranks;
@@ -169,4 +166,90 @@ int64_t gs_coding_send_bytes(const gs_coding *coding, int64_t elements, int32_t 
     return coding->codec == NULL
                ? elements * element_bytes
                : coding->codec->payload_bytes(&coding->config, elements, INT32_MAX).expected_bytes;
+}
+
+/* ---------------------------------------------------------------- local work */
+
+/* So many bytes an element, in so many kernels; what was measured has these in its bytes. */
+static gs_coding_work work_of(const gs_coding *coding, double bytes, double elements,
+                              uint32_t kernels)
+{
+    gs_time_ns kernel_ns = gs_coding_is_assumed(coding) ? coding->kernel_ns : 0;
+    return (gs_coding_work){bytes * elements, kernel_ns * kernels};
+}
+
+static gs_coding_work both(gs_coding_work a, gs_coding_work b)
+{
+    return (gs_coding_work){a.bytes + b.bytes, a.least_ns + b.least_ns};
+}
+
+/* So many payloads that stand for so many elements together. */
+static gs_coding_work encode_of(const gs_coding *coding, double elements, uint32_t payloads,
+                                bool feedback)
+{
+    enum { FEEDBACK_KERNELS = 2 };
+    double bytes = coding->codec->encode_bytes + (feedback ? GS_FEEDBACK_BYTES : 0.0);
+    uint32_t kernels = coding->codec->encode_kernels + (feedback ? FEEDBACK_KERNELS : 0U);
+    return work_of(coding, gs_coding_is_assumed(coding) ? bytes : coding->measured_encode_bytes,
+                   elements, kernels * payloads);
+}
+
+static gs_coding_work decode_of(const gs_coding *coding, double elements, uint32_t payloads)
+{
+    return work_of(coding,
+                   gs_coding_is_assumed(coding) ? coding->codec->decode_bytes
+                                                : coding->measured_decode_bytes,
+                   elements, coding->codec->decode_kernels * payloads);
+}
+
+gs_coding_work gs_coding_encode_work(const gs_coding *coding, int64_t elements, bool feedback)
+{
+    return encode_of(coding, (double)elements, 1, feedback);
+}
+
+gs_coding_work gs_coding_decode_work(const gs_coding *coding, int64_t elements)
+{
+    return decode_of(coding, (double)elements, 1);
+}
+
+/* Of the halves of encoding and of decoding: products of all matrices, and copies of the rest, to
+ * the wire and back. Feedback is in the first half. */
+static gs_coding_work low_rank_work(const gs_coding *coding, const gs_coding_plan *plan,
+                                    double elements, uint32_t stage)
+{
+    enum { COPY_BYTES = 8 };
+    gs_coding_work work =
+        stage < 2 ? encode_of(coding, elements, 1, stage == 0 && coding->config.feedback)
+                  : decode_of(coding, elements, 1);
+    if (!gs_coding_is_assumed(coding)) {
+        return work;
+    }
+    bool copies = stage != 1;
+    uint32_t kernels = plan->matrices * coding->codec->matrix_kernels(&coding->config, stage) +
+                       (copies ? plan->dense_pieces : 0);
+    return both(work,
+                work_of(coding, COPY_BYTES, copies ? (double)plan->dense_elements : 0.0, kernels));
+}
+
+gs_coding_work gs_coding_work_of(const gs_coding *coding, const gs_coding_plan *plan,
+                                 uint32_t members, int64_t slice_elements, uint32_t stage)
+{
+    bool feedback = coding->config.feedback;
+    double elements = (double)slice_elements;
+    if (coding->codec->travel == GS_TRAVEL_LOW_RANK) {
+        return low_rank_work(coding, plan, elements, stage);
+    }
+    if (stage == 0) {
+        return encode_of(coding, elements, plan->two_phases ? members : 1, feedback);
+    }
+    if (stage < plan->stage_count) {
+        /* Between the phases: all parts that came are decoded, their sum is encoded. */
+        return both(decode_of(coding, elements, members),
+                    encode_of(coding, elements / members, 1, feedback));
+    }
+    if (plan->two_phases) {
+        return decode_of(coding, elements, members);
+    }
+    bool is_sum = plan->stages[plan->stage_count - 1].unit_bytes > 0;
+    return is_sum ? decode_of(coding, elements, 1) : decode_of(coding, elements * members, members);
 }

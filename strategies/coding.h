@@ -1,7 +1,8 @@
 /* How a codec's payloads travel: a coded all-reduce as one or two collectives of what the codec
  * makes, with local work before, between and after them.
  *
- * Payloads that can be added: one sum of the payload's numbers. PowerSGD: two sums, P then Q.
+ * Payloads that can be added: one sum of the payload's numbers. PowerSGD: two sums, first the P of
+ * all matrices of the slice with whatever is no matrix, dense, then all Q.
  * Others by one of two paths: gather, each payload to all, who decode and add; or two phases, each
  * part of the slice to the member whose part it is, who adds, encodes the sum and gathers it to
  * all. Sizes only; the bytes are traces/wire.h's. */
@@ -11,16 +12,28 @@
 #include "strategies/bucket.h"
 #include "strategies/codec.h"
 #include "strategies/collective.h"
+#include "strategies/tensors.h"
 
 struct gs_coding {
     const gs_codec *codec; /* NULL: slices travel as they are */
     gs_codec_config config;
-    /* Memory traffic per element as it was measured, that of error feedback included; 0: what the
-     * codec says. */
+    /* Memory traffic per element as it was measured, that of error feedback and of starting kernels
+     * included; 0: what the codec says is assumed. */
     double measured_encode_bytes, measured_decode_bytes;
+    gs_time_ns kernel_ns; /* at least, of each kernel, where nothing was measured; 0: none */
 };
 
+/* What was measured of no device is assumed. */
+static inline bool gs_coding_is_assumed(const gs_coding *coding)
+{
+    return coding->codec != NULL && !(coding->measured_encode_bytes > 0.0);
+}
+
 enum { GS_CODING_STAGES_MAX = 2 };
+
+/* What starting a kernel takes the host on an accelerator: 5 to 20 us by the documentation of
+ * HolisticTraceAnalysis ("CUDA kernel launch statistics"), here their geometric mean. */
+enum { GS_CODING_KERNEL_NS = 10000 };
 
 /* One collective. Its elements are units: numbers of a sum, or payloads, one a member. */
 typedef struct gs_coding_stage {
@@ -33,13 +46,30 @@ typedef struct gs_coding_stage {
 typedef struct gs_coding_plan {
     uint32_t stage_count;
     gs_coding_stage stages[GS_CODING_STAGES_MAX];
-    bool two_phases;        /* payloads are of parts of the slice, not of all of it */
-    gs_codec_matrix matrix; /* of GS_TRAVEL_LOW_RANK */
+    bool two_phases; /* payloads are of parts of the slice, not of all of it */
+    /* Of GS_TRAVEL_LOW_RANK: matrices, pieces that travel dense in the first sum, and these. */
+    uint32_t matrices, dense_pieces;
+    int64_t dense_elements;
 } gs_coding_plan;
 
-/* members >= 1, elements >= 0 of the slice, step >= 0. */
-gs_coding_plan gs_coding_plan_of(const gs_coding *coding, uint32_t members, int64_t elements,
-                                 int64_t step);
+/* A slice of a vector that holds these units, in walking order. */
+typedef struct gs_coded_slice {
+    gs_tensors tensors;
+    int64_t offset, elements; /* >= 0 */
+} gs_coded_slice;
+
+static inline gs_coded_slice gs_coded_slice_of(const gs_job *job, int64_t offset, int64_t elements)
+{
+    return (gs_coded_slice){gs_tensors_of(job), offset, elements};
+}
+
+/* members >= 1, step >= 0. Cost of low rank O(units), of others O(1). */
+gs_coding_plan gs_coding_plan_of(const gs_coding *coding, const gs_coded_slice *slice,
+                                 uint32_t members, int64_t step);
+
+/* The matrix that a piece of a slice travels as in that step; rank 0: dense. */
+gs_codec_matrix gs_coding_matrix_of(const gs_coding *coding, const gs_tensor_piece *piece,
+                                    int64_t step);
 
 /* Elements of the slice that payload `unit` stands for: all, or those of a part. */
 int64_t gs_coding_unit_elements(const gs_coding_plan *plan, uint32_t members, int64_t elements,
@@ -49,25 +79,31 @@ int64_t gs_coding_unit_elements(const gs_coding_plan *plan, uint32_t members, in
  * has feedback, and a second one for sums that are encoded again. */
 uint32_t gs_coding_vectors(const gs_coding *coding);
 
-/* Bytes that the members of a group send together in one all-reduce of a slice, coded or not; where
- * the data decides, those expected. */
-int64_t gs_coding_group_bytes(const gs_coding *coding, uint32_t members, int64_t elements,
-                              int32_t element_bytes, int64_t step);
+/* Bytes that the members of a group send together in one all-reduce of a slice, coded or not, whose
+ * dense elements have so many bytes; where the data decides, those expected. */
+int64_t gs_coding_group_bytes(const gs_coding *coding, const gs_coded_slice *slice,
+                              int32_t element_bytes, uint32_t members, int64_t step);
 
 /* Bytes of a slice that is sent to one peer. */
 int64_t gs_coding_send_bytes(const gs_coding *coding, int64_t elements, int32_t element_bytes);
 
-/* Bytes that one worker sends on average in all-reduces of all buckets over all workers. */
+/* Bytes that one worker sends on average in all-reduces of all buckets. Each bucket is cut in
+ * `parts` (>= 1, divides the ranks), each of which is summed over ranks / parts workers. */
 int64_t gs_coding_bucket_bytes(const gs_coding *coding, const gs_job *job,
-                               const gs_bucket_rule *rule);
+                               const gs_bucket_rule *rule, uint32_t parts);
 
-/* Memory traffic of encoding an element, error feedback included where there is any, and of
- * decoding one. */
-double gs_coding_encode_bytes(const gs_coding *coding, bool feedback);
-double gs_coding_decode_bytes(const gs_coding *coding);
+/* Local work on the entity's device: the longer of moving so many bytes and of `least_ns`. */
+typedef struct gs_coding_work {
+    double bytes;
+    gs_time_ns least_ns;
+} gs_coding_work;
 
-/* Memory traffic of the local work before stage `stage` (stage_count: after the last), in bytes. */
-double gs_coding_work_bytes(const gs_coding *coding, const gs_coding_plan *plan, uint32_t members,
-                            int64_t elements, uint32_t stage);
+/* Of encoding a slice that is sent, error feedback included where there is any, and of decoding. */
+gs_coding_work gs_coding_encode_work(const gs_coding *coding, int64_t elements, bool feedback);
+gs_coding_work gs_coding_decode_work(const gs_coding *coding, int64_t elements);
+
+/* Of an all-reduce before stage `stage` (stage_count: after the last). */
+gs_coding_work gs_coding_work_of(const gs_coding *coding, const gs_coding_plan *plan,
+                                 uint32_t members, int64_t slice_elements, uint32_t stage);
 
 #endif

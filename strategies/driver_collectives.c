@@ -403,8 +403,9 @@ void gs_driver_line_start(gs_driver *driver, uint32_t communicator)
     on->stage = 0;
     on->coding = (gs_coding_plan){.stage_count = 0};
     if (op->kind == GS_ALL_REDUCE && is_coded(driver, communicator)) {
-        on->coding = gs_coding_plan_of(config->coding, gs_group_size(on->group, ranks_of(driver)),
-                                       op->elements, op->step);
+        gs_coded_slice slice = gs_coded_slice_of(config->job, first->slice.offset, op->elements);
+        on->coding = gs_coding_plan_of(config->coding, &slice,
+                                       gs_group_size(on->group, ranks_of(driver)), op->step);
     }
     on->native = config->calls->start(config->host, config->self, on->first, op, first->slice);
     if (!on->native) {

@@ -70,9 +70,9 @@ int64_t gs_hier_avg_wire_bytes(const void *settings, const gs_job *job, const gs
     int64_t more = job->budget_steps > 0 && gs_hier_avg_differ(config, steps) ? 1 : 0;
     double across = 0.0;
     for (uint32_t part = 0; part < inside; part++) {
-        int64_t offset, length;
-        gs_part_of(job->elements, inside, part, &offset, &length);
-        across += (double)gs_coding_group_bytes(coding, nodes, length, job->element_bytes, STEADY);
+        gs_coded_slice of = gs_coded_slice_of(job, 0, 0);
+        gs_part_of(job->elements, inside, part, &of.offset, &of.elements);
+        across += (double)gs_coding_group_bytes(coding, &of, job->element_bytes, nodes, STEADY);
     }
     double gather = (double)(job->elements * job->element_bytes) * (inside - 1) * nodes;
     double sent = (double)(steps / config->inside + more) * 2.0 * gather +

@@ -53,13 +53,11 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
  * of what a flat ring of nodes would. */
 static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
-    (void)settings;
-    int64_t inside = job->node_ranks;
-    int64_t nodes = job->ranks / inside;
+    const config *chosen = settings;
+    gs_bucket_rule rule = {chosen->first_bucket_bytes, chosen->bucket_bytes};
     int64_t bytes = job->elements * job->element_bytes;
-    int64_t between = gs_coding_group_bytes(coding, (uint32_t)nodes, job->elements / inside,
-                                            job->element_bytes, INT32_MAX);
-    return 2 * (bytes - bytes / inside) + between / nodes;
+    return 2 * (bytes - bytes / job->node_ranks) +
+           gs_coding_bucket_bytes(coding, job, &rule, job->node_ranks);
 }
 
 static gs_plan step_begin(gs_world *world, void *step, const gs_event *event)

@@ -68,7 +68,7 @@ static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_codi
 {
     const config *chosen = settings;
     gs_bucket_rule rule = {chosen->fusion_bytes, chosen->fusion_bytes};
-    return gs_coding_bucket_bytes(coding, job, &rule);
+    return gs_coding_bucket_bytes(coding, job, &rule, 1);
 }
 
 static gs_plan step_begin(gs_world *world, void *memory, const gs_event *event)

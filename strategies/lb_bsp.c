@@ -77,7 +77,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
 static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
     gs_bucket_rule rule = buckets_of(settings);
-    return gs_coding_bucket_bytes(coding, job, &rule);
+    return gs_coding_bucket_bytes(coding, job, &rule, 1);
 }
 
 static void init(gs_world *world, void *memory)

@@ -4,18 +4,19 @@
 
 enum { STEADY = INT32_MAX }; /* a step after all warm-ups of codecs */
 
-/* Of all ranks together, in their rounds of a whole run or period: the first fragments are larger.
- */
+/* Of all ranks together, in their rounds of a whole run or period. */
 static double bytes_of_rounds(const gs_local_rule *rule, const gs_job *job, const gs_coding *coding,
                               int64_t rounds)
 {
-    int64_t least = job->elements / rule->fragments;
-    int64_t larger = job->elements % rule->fragments;
-    int64_t rest = rounds % rule->fragments;
-    int64_t with_more = rounds / rule->fragments * larger + (rest < larger ? rest : larger);
-    int64_t more = gs_coding_group_bytes(coding, job->ranks, least + 1, job->element_bytes, STEADY);
-    int64_t less = gs_coding_group_bytes(coding, job->ranks, least, job->element_bytes, STEADY);
-    return (double)with_more * (double)more + (double)(rounds - with_more) * (double)less;
+    double total = 0.0;
+    for (uint32_t i = 0; i < rule->fragments; i++) {
+        int64_t times = (rounds + rule->fragments - 1 - i) / rule->fragments;
+        gs_slice part = gs_local_fragment(rule, job, i, GS_GRAD);
+        gs_coded_slice coded = gs_coded_slice_of(job, part.offset, part.length);
+        total += (double)times * (double)gs_coding_group_bytes(coding, &coded, job->element_bytes,
+                                                               job->ranks, STEADY);
+    }
+    return total;
 }
 
 int64_t gs_local_wire_bytes(gs_local_kind kind, const gs_local_config *config, const gs_job *job,

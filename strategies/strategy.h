@@ -46,6 +46,12 @@ typedef struct gs_slice {
     int64_t length;
 } gs_slice;
 
+/* A unit as it lies in the parameters: a matrix [rows][columns] in row-major order, then vectors.
+ * rows 1: vectors alone; rows 0: not known. */
+typedef struct gs_unit_shape {
+    int64_t rows, columns;
+} gs_unit_shape;
+
 /* What every entity knows of the job before it starts; equal on all of them. */
 typedef struct gs_job {
     uint32_t ranks;        /* workers, 1 to GS_ENTITIES_MAX */
@@ -53,8 +59,9 @@ typedef struct gs_job {
     int64_t elements;      /* of the model; every PARAM and GRAD has this many */
     int32_t element_bytes; /* on the wire, 1 to 8 */
     uint32_t unit_count;   /* pieces of gradient that become ready as one, in parameter order */
-    const int64_t
-        *unit_elements;   /* [unit_count], sum = elements; owner: the host, for the whole run */
+    /* [unit_count]; owner: the host, for the whole run. Their sum is `elements`. */
+    const int64_t *unit_elements;
+    const gs_unit_shape *unit_shapes; /* likewise; NULL: none is known */
     int64_t batch;        /* samples of one pass of a worker, as the workload asks; 0: not known */
     uint32_t node_ranks;  /* workers on each node; 0: not the same on all */
     int64_t accumulation; /* forward and backward passes per step that the workload asks for */

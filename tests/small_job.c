@@ -52,6 +52,10 @@ static void make_profile(small_job *job, const small_job_config *config)
     GS_ASSERT(units != NULL && ranks != NULL && steps != NULL);
     for (uint32_t unit = 0; unit < config->units; unit++) {
         units[unit] = (gs_profile_unit){.name = "unit", .elements = config->unit_elements};
+        if (config->unit_rows > 0) {
+            units[unit].shape =
+                (gs_unit_shape){config->unit_rows, config->unit_elements / config->unit_rows};
+        }
     }
     for (uint32_t rank = 0; rank < recorded; rank++) {
         /* Multiples of the golden ratio spread evenly and look like nothing. */

@@ -14,6 +14,7 @@ typedef struct small_job_config {
     gs_time_ns nic_latency_ns, intra_latency_ns;
     uint32_t units;
     int64_t unit_elements;
+    int64_t unit_rows;                  /* of each as a matrix; 0: not known */
     gs_time_ns forward_ns, backward_ns; /* backward: of each unit */
     gs_time_ns optimizer_ns;            /* < 0: none in the profile */
     gs_time_ns skew_ns; /* rank r starts its first gradient up to this much later, spread evenly */

@@ -7,6 +7,9 @@ Sizes and FLOPs follow from the published architectures that `source` names. Nam
 those of common training code, whose order decides which gradients share a bucket; a tensor that is
 used twice (a tied word embedding) stands once, in front, since its gradient is complete last.
 
+Rows: of the tensor as a matrix [rows][the rest], as training code stores it and as codecs of low
+rank see it: outputs of a linear layer or a convolution, entries of an embedding; a vector has one.
+
 FLOPs: a multiply-add is two. Counted are convolutions, linear layers, attention products over the
 whole S x S matrix (rows without parameters) and vocabulary projections; not counted normalisation,
 activation functions, softmax, pooling, addition and look-ups.
@@ -57,12 +60,18 @@ class Table:
         self.layer += 1
         return self
 
-    def row(self, name, elements, flops=0, kept=0):
+    def row(self, name, elements, flops=0, kept=0, rows=1):
         row = {"name": name, "elements": elements, "forward_flops": flops, "layer": self.layer}
         self.rows.append(row)
+        if elements:
+            row["rows"] = rows
         if kept:
             row["activations"] = kept
         return self
+
+    def table(self, name, entries, width, kept=0):
+        """An embedding."""
+        return self.row(name, entries * width, 0, kept, entries)
 
     def bias(self, name, elements, has_bias=True):
         return self.row(name + ".bias", elements) if has_bias else self
@@ -77,12 +86,14 @@ class Table:
     def convolution(self, name, inputs, outputs, kernel, size_out, has_bias=False):
         weights = outputs * inputs * kernel * kernel
         pixels = size_out * size_out
-        self.begin().row(name + ".weight", weights, 2 * weights * pixels, outputs * pixels)
+        flops = 2 * weights * pixels
+        self.begin().row(name + ".weight", weights, flops, outputs * pixels, outputs)
         return self.bias(name, outputs, has_bias)
 
-    def linear(self, name, inputs, outputs, positions=1, kept=0, has_bias=True):
+    def linear(self, name, inputs, outputs, positions=1, kept=0, has_bias=True, rows=None):
         weights = inputs * outputs
-        self.begin().row(name + ".weight", weights, 2 * weights * positions, kept)
+        flops = 2 * weights * positions
+        self.begin().row(name + ".weight", weights, flops, kept, rows or outputs)
         return self.bias(name, outputs, has_bias)
 
     def norm(self, name, channels, kept, has_bias=True):
@@ -182,9 +193,9 @@ def bert_large():
     table = Table()
     width, layers, heads, hidden, vocabulary, positions = 1024, 24, 16, 4096, 30522, 512
     stream = positions * width
-    table.begin().row("bert.embeddings.word_embeddings.weight", vocabulary * width)
-    table.row("bert.embeddings.position_embeddings.weight", 512 * width)
-    table.row("bert.embeddings.token_type_embeddings.weight", 2 * width, 0, stream)  # the sum
+    table.begin().table("bert.embeddings.word_embeddings.weight", vocabulary, width)
+    table.table("bert.embeddings.position_embeddings.weight", 512, width)
+    table.table("bert.embeddings.token_type_embeddings.weight", 2, width, stream)  # the sum
     table.norm("bert.embeddings.LayerNorm", width, stream)
     table.end_block(stream)
     for layer in range(layers):
@@ -206,18 +217,22 @@ def gpt2():
     table = Table()
     width, layers, heads, vocabulary, positions = 768, 12, 12, 50257, 1024
     stream = positions * width
-    table.begin().row("transformer.wte.weight", vocabulary * width)
-    table.row("transformer.wpe.weight", 1024 * width, 0, stream)
+
+    def linear(name, inputs, outputs, kept):  # its code stores them [inputs][outputs]
+        table.linear(name, inputs, outputs, positions, kept, rows=inputs)
+
+    table.begin().table("transformer.wte.weight", vocabulary, width)
+    table.table("transformer.wpe.weight", 1024, width, stream)
     table.end_block(stream)
     for layer in range(layers):
         name = f"transformer.h.{layer}"
         table.norm(f"{name}.ln_1", width, stream)
-        table.linear(f"{name}.attn.c_attn", width, 3 * width, positions, 3 * stream)
+        linear(f"{name}.attn.c_attn", width, 3 * width, 3 * stream)
         table.attention(f"{name}.attn.scores", f"{name}.attn.context", width, heads, positions, 2)
-        table.linear(f"{name}.attn.c_proj", width, width, positions, stream)  # the sum
+        linear(f"{name}.attn.c_proj", width, width, stream)  # the sum
         table.norm(f"{name}.ln_2", width, stream)
-        table.linear(f"{name}.mlp.c_fc", width, 4 * width, positions, 8 * stream)
-        table.linear(f"{name}.mlp.c_proj", 4 * width, width, positions, stream)  # the sum
+        linear(f"{name}.mlp.c_fc", width, 4 * width, 8 * stream)
+        linear(f"{name}.mlp.c_proj", 4 * width, width, stream)  # the sum
         table.end_block(stream)
     table.norm("transformer.ln_f", width, stream)
     table.begin().row(
@@ -234,7 +249,7 @@ def llama2_7b():
     width, layers, heads, hidden, vocabulary, positions = 4096, 32, 32, 11008, 32000, 4096
     stream = positions * width
     inner = positions * hidden
-    table.begin().row("model.embed_tokens.weight", vocabulary * width, 0, stream)
+    table.begin().table("model.embed_tokens.weight", vocabulary, width, stream)
     table.end_block(stream)
     for layer in range(layers):
         name = f"model.layers.{layer}"

@@ -129,28 +129,59 @@ static void put_link(const char *name, const gs_link *link, FILE *out)
             gs_format_duration(link->latency_ns, latency), link->efficiency);
 }
 
-/* What the links are assumed to do; a measured curve stands in the headline. */
-static void put_links(const gs_scenario *scenario, FILE *out)
+/* Whether an earlier strategy has that codec, whatever its parameters. */
+static bool was_named(const gs_scenario *scenario, uint32_t before)
 {
+    bool was = false;
+    for (uint32_t i = 0; i < before && !was; i++) {
+        was = scenario->strategies[i].coding.codec == scenario->strategies[before].coding.codec;
+    }
+    return was;
+}
+
+/* Codecs whose time nobody measured; `between` in front of the first. false: there are none. */
+static bool put_codecs(const gs_scenario *scenario, const char *between, FILE *out)
+{
+    bool has_any = false;
+    for (uint32_t i = 0; i < scenario->strategy_count; i++) {
+        const gs_coding *coding = &scenario->strategies[i].coding;
+        if (gs_coding_is_assumed(coding) && !was_named(scenario, i)) {
+            fprintf(out, "%s%s", has_any ? ", " : between, coding->codec->name);
+            has_any = true;
+        }
+    }
+    return has_any;
+}
+
+/* What links and codecs are assumed to do; a measured curve stands in the headline. */
+static void put_costs(const gs_scenario *scenario, FILE *out)
+{
+    static const char assumed[] = "assumed, not measured: ";
     const gs_cluster *cluster = &scenario->cluster;
     const gs_link *outer = gs_scenario_outer_link(scenario);
+    bool is_measured = scenario->calibration.message_bytes.count > 0;
     bool has_inner = outer == &cluster->nic && gs_cluster_has_nodes(cluster) &&
                      scenario->ranks > scenario->nodes;
-    if (outer->curve != NULL) {
-        return;
+    if (outer->curve == NULL) {
+        if (is_measured) {
+            fprintf(out, "measured %s over %s: ", scenario->calibration.when,
+                    scenario->calibration.transport);
+        } else {
+            fputs(assumed, out);
+        }
+        put_link(outer == &cluster->nic ? "nic" : "intra", outer, out);
+        if (has_inner) {
+            fputs("; ", out);
+            put_link("intra", &cluster->intra, out);
+        }
     }
-    if (scenario->calibration.message_bytes.count > 0) {
-        fprintf(out, "measured %s over %s: ", scenario->calibration.when,
-                scenario->calibration.transport);
-    } else {
-        fputs("assumed, not measured: ", out);
+    bool goes_on = outer->curve == NULL && !is_measured;
+    if (outer->curve == NULL && is_measured) {
+        fputc('\n', out);
     }
-    put_link(outer == &cluster->nic ? "nic" : "intra", outer, out);
-    if (has_inner) {
-        fputs("; ", out);
-        put_link("intra", &cluster->intra, out);
-    }
-    fputc('\n', out);
+    bool has_codecs = put_codecs(
+        scenario, goes_on ? "; time of codec " : "assumed, not measured: time of codec ", out);
+    fputs(goes_on || has_codecs ? "\n" : "", out);
 }
 
 /* Layers without times: at which rate, and where it comes from. */
@@ -257,7 +288,7 @@ static void put_dtype(const gs_scenario *scenario, FILE *out)
 void gs_scenario_put_details(const gs_scenario *scenario, FILE *out)
 {
     const gs_workload *workload = &scenario->workload;
-    put_links(scenario, out);
+    put_costs(scenario, out);
     put_rates(scenario, out);
     put_noise(scenario, out);
     put_loader(&workload->input, out);

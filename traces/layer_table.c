@@ -28,6 +28,7 @@ typedef struct times_config {
 typedef struct row_config {
     char name[NAME_BYTES];
     int64_t elements;
+    int64_t rows;
     double forward_flops;
     int64_t layer;
     int64_t activations;
@@ -66,6 +67,9 @@ static const gs_field row_fields[] = {
      "name of the tensor"},
     {"elements", GS_FIELD_INT, GS_FIELD_AT(row_config, elements), NULL, 0, ELEMENTS_MAX, NULL,
      "its elements; 0: work without parameters of its own"},
+    {"rows", GS_FIELD_INT, GS_FIELD_AT(row_config, rows), "0", 0, ELEMENTS_MAX, NULL,
+     "of the tensor as a matrix, which divide its elements: outputs of a linear layer or a "
+     "convolution; 1: a vector; 0: not known"},
     {"forward_flops", GS_FIELD_REAL, GS_FIELD_AT(row_config, forward_flops), "0", 0, FLOPS_MAX, NULL,
      "forward FLOPs of one sample"},
     {"layer", GS_FIELD_INT, GS_FIELD_AT(row_config, layer), NULL, 0, 1e9, NULL,
@@ -106,6 +110,11 @@ static gs_status check_times(const gs_json_at *at, const times_config *times, in
     return GS_OK;
 }
 
+static gs_unit_shape shape_of(const row_config *row)
+{
+    return (gs_unit_shape){row->rows, row->rows > 0 ? row->elements / row->rows : 0};
+}
+
 /* One row into out; `before` is the layer of the row in front of it, -1 at the start. */
 static gs_status read_row(const gs_json_at *at, int64_t before, gs_arena *arena, gs_layer_row *out,
                           gs_error *err)
@@ -122,8 +131,15 @@ static gs_status read_row(const gs_json_at *at, int64_t before, gs_arena *arena,
         return gs_json_fail(at, GS_EINVAL, err,
                             "has neither elements nor forward_flops; remove it");
     }
+    if (row.rows > 0 && (row.elements == 0 || row.elements % row.rows != 0)) {
+        return gs_json_fail(at, GS_EINVAL, err,
+                            "has %lld rows, which do not divide its %lld elements; give the first "
+                            "number of its shape, or 1 for a vector",
+                            (long long)row.rows, (long long)row.elements);
+    }
     *out = (gs_layer_row){.name = gs_arena_text(arena, row.name),
                           .elements = row.elements,
+                          .shape = shape_of(&row),
                           .forward_flops = row.forward_flops,
                           .layer = row.layer,
                           .activations = row.activations,
@@ -227,6 +243,12 @@ gs_status gs_layer_table_read(const gs_json_at *document, gs_arena *arena, gs_la
     GS_TRY(read_rows(document, arena, &table, err));
     *out = table;
     return GS_OK;
+}
+
+gs_unit_shape gs_layer_shape(const gs_layer *layer)
+{
+    return layer->rows > 0 ? (gs_unit_shape){layer->rows, layer->columns}
+                           : (gs_unit_shape){1, layer->parameter_count};
 }
 
 double gs_layer_table_flops(const gs_layer_table *table)
@@ -375,8 +397,9 @@ gs_status gs_layer_table_profile(const gs_layer_table *table, gs_arena *arena, g
     for (uint32_t i = 0; i < table->row_count; i++) {
         if (table->rows[i].elements > 0) {
             unit_of[i] = unit_count;
-            units[unit_count++] =
-                (gs_profile_unit){.name = table->rows[i].name, .elements = table->rows[i].elements};
+            units[unit_count++] = (gs_profile_unit){.name = table->rows[i].name,
+                                                    .elements = table->rows[i].elements,
+                                                    .shape = table->rows[i].shape};
         }
     }
     segment_writer writer = {.segments = segments};

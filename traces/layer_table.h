@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "base/units.h"
+#include "models/layer.h"
+#include "strategies/strategy.h"
 #include "traces/profile.h"
 
 #include <stdbool.h>
@@ -24,6 +26,7 @@ enum { GS_LAYER_ROWS_MAX = 1000000 };
 typedef struct gs_layer_row {
     const char *name;
     int64_t elements;
+    gs_unit_shape shape;
     double forward_flops; /* of one sample; a multiply-add counts as two */
     int64_t layer;        /* rows of one layer follow each other: weight and bias */
     int64_t activations;  /* elements of one sample that it leaves in memory for backward */
@@ -49,6 +52,9 @@ typedef struct gs_layer_activations {
     int64_t block_max; /* most that one block makes beside its output, when it runs again */
     int64_t scores;    /* of attention, in the table: in `all` where the attention is not fused */
 } gs_layer_activations;
+
+/* Of a layer of a network that learns, which has parameters of its own or none. */
+gs_unit_shape gs_layer_shape(const gs_layer *layer);
 
 /* fused: kernels of attention that never write the scores; rows called "scores" keep nothing. */
 gs_layer_activations gs_layer_table_activations(const gs_layer_table *table, bool fused);

@@ -13,6 +13,7 @@
 #define GS_TRACES_PROFILE_H
 
 #include "base/units.h"
+#include "strategies/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,7 +41,8 @@ typedef struct gs_segment {
 typedef struct gs_profile_unit {
     const char *name;
     int64_t elements;
-    gs_time_ns wire_ns; /* least collective time over ranks, median over steps; 0: not known */
+    gs_unit_shape shape; /* rows 0: not known */
+    gs_time_ns wire_ns;  /* least collective time over ranks, median over steps; 0: not known */
 } gs_profile_unit;
 
 /* Each step has its own entries (sizes and times differ by step); in a step all ranks name the

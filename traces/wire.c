@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "strategies/group.h"
+#include "traces/layer_table.h"
 
 #include <string.h>
 
@@ -20,6 +21,24 @@ static bool open_board(gs_wire *wire, uint32_t communicator)
     return opened->came[0] != NULL && opened->came[1] != NULL && opened->out != NULL;
 }
 
+/* Layers that have parameters, as the network lays them out. false: no memory. */
+static bool describe(gs_wire *wire, const gs_task *task)
+{
+    const gs_network *network = gs_task_network(task);
+    int64_t *elements = GS_TAKE(wire->arena, int64_t, network->layer_count);
+    gs_unit_shape *shapes = GS_TAKE(wire->arena, gs_unit_shape, network->layer_count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; elements != NULL && shapes != NULL && i < network->layer_count; i++) {
+        const gs_layer *layer = &network->layers[i];
+        if (layer->parameter_count > 0) {
+            elements[count] = layer->parameter_count;
+            shapes[count++] = gs_layer_shape(layer);
+        }
+    }
+    wire->tensors = (gs_tensors){count, elements, shapes};
+    return elements != NULL && shapes != NULL;
+}
+
 gs_wire *gs_wire_create(const gs_coding *coding, gs_entity_memory *memory, gs_arena *arena)
 {
     const gs_entity_memory_config *config = &memory->config;
@@ -33,7 +52,7 @@ gs_wire *gs_wire_create(const gs_coding *coding, gs_entity_memory *memory, gs_ar
     uint32_t next = wire->own_first + coding->codec->own_vectors;
     wire->residual = coding->config.feedback ? next : 0;
     wire->residual_2 = next + 1;
-    bool ok = true;
+    bool ok = config->task == NULL || describe(wire, config->task);
     for (uint32_t i = 0; ok && i < config->layout->communicator_count; i++) {
         bool coded = config->layout->communicators[i].coded && config->self.role == GS_WORKER;
         ok = !coded || open_board(wire, i);
@@ -75,6 +94,15 @@ static size_t count_of(const gs_wire *wire, gs_slice slice)
     size_t count;
     (void)gs_wire_floats(wire, slice, slice.vector, &count);
     return count;
+}
+
+gs_coded_slice gs_wire_coded(const gs_wire *wire, gs_slice data)
+{
+    size_t count;
+    const gs_vectors *vectors = &wire->memory->vectors;
+    const float *first = gs_wire_floats(wire, data, data.vector, &count);
+    int64_t end = first - (vectors->data + data.vector * vectors->count) + (int64_t)count;
+    return (gs_coded_slice){wire->tensors, (int64_t)vectors->count - end, (int64_t)count};
 }
 
 static gs_slice part_of(const gs_wire_board *on, gs_slice slice, uint32_t member)
@@ -143,16 +171,10 @@ static gs_pack_rule message_rule(const gs_wire *wire, size_t count, uint64_t key
     return rule;
 }
 
-/* In the sizes of the job, and in those of the floats that stand for it. */
+/* In the sizes of the job. */
 static const gs_coding_plan *job_plan(const gs_wire *wire, const gs_op_signature *op)
 {
     return &wire->boards[op->communicator].plan;
-}
-
-static gs_coding_plan float_plan(const gs_wire *wire, const gs_op_signature *op, size_t count)
-{
-    uint32_t members = wire->boards[op->communicator].members;
-    return gs_coding_plan_of(wire->coding, members, (int64_t)count, op->step);
 }
 
 /* ---------------------------------------------------------------- encoding */
@@ -246,18 +268,16 @@ static bool code_payloads(gs_wire *wire, const gs_op_signature *op, const gs_cod
 
 static bool code_floats(gs_wire *wire, const gs_op_signature *op, gs_slice data, uint32_t stage)
 {
-    size_t count = count_of(wire, data);
-    gs_coding_plan plan = float_plan(wire, op, count);
     switch (wire->coding->codec->travel) {
     case GS_TRAVEL_SUM:
         return gs_wire_code_sum(wire, op, data, stage);
     case GS_TRAVEL_LOW_RANK:
-        return gs_wire_code_low_rank(wire, op, &plan, data, stage);
+        return gs_wire_code_low_rank(wire, op, data, stage);
     case GS_TRAVEL_GATHER:
     case GS_TRAVEL_COUNT:
         break;
     }
-    return code_payloads(wire, op, &plan, data, stage);
+    return code_payloads(wire, op, job_plan(wire, op), data, stage);
 }
 
 bool gs_wire_code(gs_wire *wire, const gs_op_signature *op, gs_slice data, uint32_t stage)
@@ -265,7 +285,9 @@ bool gs_wire_code(gs_wire *wire, const gs_op_signature *op, gs_slice data, uint3
     gs_wire_board *on = &wire->boards[op->communicator];
     gs_versions *versions = &wire->memory->versions;
     if (stage == 0) {
-        on->plan = gs_coding_plan_of(wire->coding, on->members, op->elements, op->step);
+        gs_coded_slice slice =
+            gs_coded_slice_of(wire->memory->config.job, data.offset, op->elements);
+        on->plan = gs_coding_plan_of(wire->coding, &slice, on->members, op->step);
         on->version = gs_versions_oldest(versions, data.vector, data.offset, data.length);
     } else if (stage == job_plan(wire, op)->stage_count) {
         gs_versions_put(versions, data.vector, data.offset, data.length, on->version);
@@ -273,10 +295,10 @@ bool gs_wire_code(gs_wire *wire, const gs_op_signature *op, gs_slice data, uint3
     return wire->memory->vectors.data == NULL || code_floats(wire, op, data, stage);
 }
 
-double gs_wire_work_bytes(const gs_wire *wire, const gs_op_signature *op, uint32_t stage)
+gs_coding_work gs_wire_work(const gs_wire *wire, const gs_op_signature *op, uint32_t stage)
 {
-    return gs_coding_work_bytes(wire->coding, job_plan(wire, op),
-                                wire->boards[op->communicator].members, op->elements, stage);
+    return gs_coding_work_of(wire->coding, job_plan(wire, op),
+                             wire->boards[op->communicator].members, op->elements, stage);
 }
 
 /* The buffer that a part of payloads is in. */
@@ -440,10 +462,11 @@ bool gs_wire_recode(gs_wire *wire, gs_slice into, gs_slice data, uint64_t key)
            gs_wire_decode(wire, into, key, &payload);
 }
 
-double gs_wire_recode_work_bytes(const gs_wire *wire, int64_t elements)
+gs_coding_work gs_wire_recode_work(const gs_wire *wire, int64_t elements)
 {
-    return (double)elements *
-           (gs_coding_encode_bytes(wire->coding, false) + gs_coding_decode_bytes(wire->coding));
+    gs_coding_work there = gs_coding_encode_work(wire->coding, elements, false);
+    gs_coding_work back = gs_coding_decode_work(wire->coding, elements);
+    return (gs_coding_work){there.bytes + back.bytes, there.least_ns + back.least_ns};
 }
 
 int64_t gs_wire_message_bytes(const gs_wire *wire, gs_slice data, const gs_payload *payload)
@@ -455,8 +478,8 @@ int64_t gs_wire_message_bytes(const gs_wire *wire, gs_slice data, const gs_paylo
                : scaled_bytes(size, payload->bytes, count_of(wire, data), data.length);
 }
 
-double gs_wire_message_work_bytes(const gs_wire *wire, int64_t elements, bool decodes)
+gs_coding_work gs_wire_message_work(const gs_wire *wire, int64_t elements, bool decodes)
 {
-    return (double)elements * (decodes ? gs_coding_decode_bytes(wire->coding)
-                                       : gs_coding_encode_bytes(wire->coding, wire->residual != 0));
+    return decodes ? gs_coding_decode_work(wire->coding, elements)
+                   : gs_coding_encode_work(wire->coding, elements, wire->residual != 0);
 }

@@ -28,8 +28,8 @@ gs_wire *gs_wire_create(const gs_coding *coding, gs_entity_memory *memory, gs_ar
  * of this codec. */
 GS_MUST_USE bool gs_wire_code(gs_wire *wire, const gs_op_signature *op, gs_slice data,
                               uint32_t stage);
-/* Memory traffic of that work, in bytes of the job. */
-double gs_wire_work_bytes(const gs_wire *wire, const gs_op_signature *op, uint32_t stage);
+/* What that work costs, in the sizes of the job. */
+gs_coding_work gs_wire_work(const gs_wire *wire, const gs_op_signature *op, uint32_t stage);
 /* Bytes of a part that is sent (gs_is_wire), as the job counts them: a payload whose size the data
  * decides is counted as it is, in proportion where the job is larger than the model. */
 int64_t gs_wire_part_bytes(const gs_wire *wire, const gs_op_signature *op, gs_slice part);
@@ -47,11 +47,11 @@ GS_MUST_USE bool gs_wire_encode(gs_wire *wire, gs_slice data, const gs_message *
                                 gs_payload *out);
 GS_MUST_USE bool gs_wire_decode(gs_wire *wire, gs_slice into, uint64_t key,
                                 const gs_payload *payload);
-/* gs_host_calls.recode; and its memory traffic, in bytes. false: no memory. */
+/* gs_host_calls.recode; and what it costs. false: no memory. */
 GS_MUST_USE bool gs_wire_recode(gs_wire *wire, gs_slice into, gs_slice data, uint64_t key);
-double gs_wire_recode_work_bytes(const gs_wire *wire, int64_t elements);
-/* Memory traffic of encoding or decoding one, in bytes. */
-double gs_wire_message_work_bytes(const gs_wire *wire, int64_t elements, bool decodes);
+gs_coding_work gs_wire_recode_work(const gs_wire *wire, int64_t elements);
+/* What encoding or decoding one costs. */
+gs_coding_work gs_wire_message_work(const gs_wire *wire, int64_t elements, bool decodes);
 /* Bytes of such a message as the job counts them. payload NULL: timing only. */
 int64_t gs_wire_message_bytes(const gs_wire *wire, gs_slice data, const gs_payload *payload);
 

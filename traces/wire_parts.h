@@ -17,7 +17,7 @@ typedef struct gs_wire_buffer {
 typedef struct gs_wire_board {
     uint32_t members, self;
     gs_wire_buffer *came[GS_CODING_STAGES_MAX]; /* [members]; of a sum only the first is used */
-    gs_wire_buffer *out;                        /* [members] */
+    gs_wire_buffer *out;                        /* [members]; of low rank: P, orthonormal */
     int64_t version;                            /* the oldest of what came */
     gs_coding_plan plan;                        /* of the op, in the sizes of the job */
 } gs_wire_board;
@@ -25,6 +25,7 @@ typedef struct gs_wire_board {
 struct gs_wire {
     const gs_coding *coding;
     const gs_packer *packer; /* NULL: powersgd */
+    gs_tensors tensors;      /* of the floats; of the job it is the job that says */
     gs_entity_memory *memory;
     gs_arena *arena;
     uint32_t own_first;  /* vector: the codec's own memory */
@@ -50,10 +51,12 @@ bool gs_wire_pack(gs_wire *wire, gs_slice slice, uint32_t residual, const gs_pac
 bool gs_wire_unpack(gs_wire *wire, gs_slice into, const gs_pack_rule *rule, gs_unpack mode,
                     const gs_wire_buffer *from);
 
-/* The local work of gs_wire_code for summable payloads, and for low rank; plan: in the sizes of the
- * floats. false: no memory, or bytes that cannot be decoded. */
+/* The floats of a slice as a slice of the tensors that they are. */
+gs_coded_slice gs_wire_coded(const gs_wire *wire, gs_slice data);
+
+/* The local work of gs_wire_code for summable payloads, and for low rank. false: no memory, or
+ * bytes that cannot be decoded. */
 bool gs_wire_code_sum(gs_wire *wire, const gs_op_signature *op, gs_slice data, uint32_t stage);
-bool gs_wire_code_low_rank(gs_wire *wire, const gs_op_signature *op, const gs_coding_plan *plan,
-                           gs_slice data, uint32_t stage);
+bool gs_wire_code_low_rank(gs_wire *wire, const gs_op_signature *op, gs_slice data, uint32_t stage);
 
 #endif

@@ -57,7 +57,7 @@ static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_codi
     gs_bucket_rule one = {INT64_MAX / 2, INT64_MAX / 2};
     int64_t steps = job->budget_steps > 0 ? job->budget_steps : chosen->steps;
     int64_t sums = (steps + chosen->steps - 1) / chosen->steps;
-    return gs_coding_bucket_bytes(coding, job, &one) * sums / steps;
+    return gs_coding_bucket_bytes(coding, job, &one, 1) * sums / steps;
 }
 
 static void init(gs_world *world, void *memory)

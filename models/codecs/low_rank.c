@@ -18,9 +18,10 @@ static int64_t whole_rows(const gs_low_rank *shape)
     return (int64_t)shape->count / shape->columns;
 }
 
-void gs_low_rank_start(const gs_low_rank *shape, gs_rng_key key, uint64_t step, float *q)
+void gs_low_rank_start(const gs_low_rank *shape, gs_rng_key key, uint64_t step, uint32_t number,
+                       float *q)
 {
-    gs_draws draws = gs_draws_of(&(gs_pack_rule){.key = key, .step = step}, 0);
+    gs_draws draws = gs_draws_of(&(gs_pack_rule){.key = key, .step = step}, number);
     size_t count = (size_t)(shape->columns * shape->rank);
     for (size_t i = 0; i < count; i++) {
         q[i] = 2.0F * gs_draw_uniform(draws, (uint32_t)i) - (1.0F - 0x1p-24F);

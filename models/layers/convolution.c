@@ -189,6 +189,8 @@ int32_t gs_add_convolution(gs_network *network, const gs_convolution *convolutio
     int64_t patch = in.channels * kernel * kernel;
     int64_t plane = layer.out.height * layer.out.width;
     layer.parameter_count = (patch + 1) * convolution->channels;
+    layer.rows = convolution->channels;
+    layer.columns = patch;
     layer.in = in;
     layer.scratch_count = patch * plane + padded_count(&layer);
     layer.forward_flops = (2 * patch + 1) * convolution->channels * plane;

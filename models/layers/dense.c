@@ -91,6 +91,8 @@ int32_t gs_add_dense_normal(gs_network *network, int64_t positions, int64_t outp
     layer.out = (gs_extent){1, positions, outputs};
     layer.start_deviation = deviation;
     layer.parameter_count = (inputs + 1) * outputs;
+    layer.rows = outputs;
+    layer.columns = inputs;
     layer.forward_flops = positions * (2 * inputs + 1) * outputs;
     return gs_network_add(network, &layer);
 }

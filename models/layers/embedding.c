@@ -117,6 +117,8 @@ int32_t gs_add_embedding(gs_network *network, int64_t width, double deviation)
     gs_layer layer = gs_network_layer(network, &gs_layer_embedding, "embedding");
     layer.out = (gs_extent){1, gs_extent_count(network->data.input), width};
     layer.parameter_count = network->data.answer_width * width;
+    layer.rows = network->data.answer_width;
+    layer.columns = width;
     layer.start_deviation = deviation;
     return gs_network_add(network, &layer);
 }
@@ -126,6 +128,8 @@ int32_t gs_add_positions(gs_network *network, double deviation)
     gs_layer layer = gs_network_layer(network, &gs_layer_positions, "positions");
     layer.out = gs_network_extent(network, layer.input);
     layer.parameter_count = gs_extent_count(layer.out);
+    layer.rows = layer.out.height;
+    layer.columns = layer.out.width;
     layer.start_deviation = deviation;
     layer.forward_flops = layer.parameter_count;
     return gs_network_add(network, &layer);

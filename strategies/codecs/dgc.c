@@ -110,6 +110,8 @@ const gs_codec gs_codec_dgc = {
     .own_vectors = 2,
     .encode_bytes = 32.0,
     .decode_bytes = 4.0,
+    .encode_kernels = 10,
+    .decode_kernels = 2,
     .check = check,
     .payload_bytes = payload_bytes,
 };

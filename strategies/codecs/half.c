@@ -19,8 +19,11 @@ const gs_codec gs_codec_fp16 = {
     .source = "PyTorch ddp_comm_hooks default_hooks.py, fp16_compress_hook",
     .config = &fp16_table,
     .travel = GS_TRAVEL_SUM,
-    .encode_bytes = 6.0,
+    .encode_bytes = 6.0, /* 4 read, 2 written */
     .decode_bytes = 6.0,
+    .encode_kernels = 1,
+    .decode_kernels = 1,
+    .cost_source = "a conversion is one kernel that reads and writes each element once",
     .number_bytes = 2,
     .payload_bytes = payload_bytes,
 };
@@ -31,8 +34,11 @@ const gs_codec gs_codec_bf16 = {
     .source = "PyTorch ddp_comm_hooks default_hooks.py, bf16_compress_hook",
     .config = &bf16_table,
     .travel = GS_TRAVEL_SUM,
-    .encode_bytes = 6.0,
+    .encode_bytes = 6.0, /* 4 read, 2 written */
     .decode_bytes = 6.0,
+    .encode_kernels = 1,
+    .decode_kernels = 1,
+    .cost_source = "a conversion is one kernel that reads and writes each element once",
     .number_bytes = 2,
     .payload_bytes = payload_bytes,
 };

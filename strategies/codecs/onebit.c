@@ -25,5 +25,7 @@ const gs_codec gs_codec_onebit = {
     .travel = GS_TRAVEL_GATHER,
     .encode_bytes = 4.125,
     .decode_bytes = 4.125,
+    .encode_kernels = 3,
+    .decode_kernels = 1,
     .payload_bytes = payload_bytes,
 };

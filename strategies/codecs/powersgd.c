@@ -1,8 +1,10 @@
 /* PowerSGD: one step of subspace iteration. P = M Q is summed and orthonormalised, Q = M' P is
- * summed, the mean gradient is P Q' / ranks. */
+ * summed, the mean gradient is P Q' / ranks. Each matrix of a bucket has its own P and Q
+ * (strategies/coding.h); vectors and matrices that would hardly shrink travel dense, in the sum of
+ * the Ps: the hook gives them a sum of their own before it, one more latency. */
 #include "strategies/codecs/fields.h"
 
-/* Near-square; a layer's own shape has gs_codec_matrix_of. */
+/* Of elements whose shape is not known. */
 static gs_codec_size payload_bytes(const gs_codec_config *config, int64_t elements, int64_t step)
 {
     gs_codec_matrix matrix = gs_codec_matrix_of(config, elements, 0, step);
@@ -33,7 +35,7 @@ static const gs_field fields[] = {
      .default_text = "10",
      .minimum = 0,
      .maximum = 1e12,
-     .help = "dense before this step; a tenth of all steps is advised"},
+     .help = "dense before this step; a tenth of all steps is advised (PyTorch: 10, later 1000)"},
     {.name = "warm_start",
      .kind = GS_FIELD_BOOL,
      GS_FIELD_AT(gs_codec_config, warm_start),
@@ -44,16 +46,27 @@ static const gs_field fields[] = {
 
 GS_CODEC_TABLE(table, "powersgd", fields);
 
+/* As the hook does it. A product of each matrix for P, for Q, and back; Gram-Schmidt of what it is
+ * multiplied with: two kernels for each column, four for all columns behind it. */
+static uint32_t matrix_kernels(const gs_codec_config *config, uint32_t stage)
+{
+    uint32_t columns = (uint32_t)config->rank;
+    return stage < 2 ? 1 + 2 * columns + 4 * (columns - 1) : 1;
+}
+
 const gs_codec gs_codec_powersgd = {
     .name = "powersgd",
-    .summary = "a matrix of low rank by one power iteration a step: two small sums",
-    .source = "Vogels et al., PowerSGD, NeurIPS 2019 (arXiv 1905.13727), algorithm 1; defaults of "
-              "PyTorch powerSGD_hook.py",
+    .summary = "matrices of low rank by one power iteration a step: two small sums",
+    .source = "Vogels et al., PowerSGD, NeurIPS 2019 (arXiv 1905.13727), algorithm 1, matrix by "
+              "matrix; defaults of PyTorch powerSGD_hook (start_step: its first releases)",
     .config = &table,
     .travel = GS_TRAVEL_LOW_RANK,
     .random = GS_RANDOM_SHARED,
-    .own_vectors = 1, /* Q of every slice, in its first elements */
-    .encode_bytes = 8.0,
+    .own_vectors = 1,    /* Q of every slice, in its first elements */
+    .encode_bytes = 8.0, /* a matrix read at half of the bandwidth: products this thin */
     .decode_bytes = 4.0,
+    .cost_source = "kernels as in PyTorch powerSGD_hook.py with batch_tensors_with_same_shape off; "
+                   "the efficiency of thin products is unverified",
+    .matrix_kernels = matrix_kernels,
     .payload_bytes = payload_bytes,
 };

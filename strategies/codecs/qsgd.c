@@ -36,5 +36,7 @@ const gs_codec gs_codec_qsgd = {
     .unbiased = true,
     .encode_bytes = 9.0,
     .decode_bytes = 5.0,
+    .encode_kernels = 3,
+    .decode_kernels = 1,
     .payload_bytes = payload_bytes,
 };

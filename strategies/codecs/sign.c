@@ -59,6 +59,8 @@ const gs_codec gs_codec_sign = {
     .can_vote = true,
     .encode_bytes = 4.125,
     .decode_bytes = 4.125,
+    .encode_kernels = 2,
+    .decode_kernels = 1,
     .check = check_sign,
     .payload_bytes = sign_bytes,
 };
@@ -72,5 +74,7 @@ const gs_codec gs_codec_ef_sign = {
     .travel = GS_TRAVEL_GATHER,
     .encode_bytes = 4.125,
     .decode_bytes = 4.125,
+    .encode_kernels = 2,
+    .decode_kernels = 1,
     .payload_bytes = ef_sign_bytes,
 };

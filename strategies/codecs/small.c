@@ -37,6 +37,8 @@ const gs_codec gs_codec_fp8_e4m3 = {
     .travel = GS_TRAVEL_GATHER,
     .encode_bytes = 9.0,
     .decode_bytes = 5.0,
+    .encode_kernels = 2,
+    .decode_kernels = 1,
     .payload_bytes = bytes_of_8,
 };
 
@@ -48,6 +50,8 @@ const gs_codec gs_codec_fp8_e5m2 = {
     .travel = GS_TRAVEL_GATHER,
     .encode_bytes = 9.0,
     .decode_bytes = 5.0,
+    .encode_kernels = 2,
+    .decode_kernels = 1,
     .payload_bytes = bytes_of_8,
 };
 
@@ -59,6 +63,8 @@ const gs_codec gs_codec_int8 = {
     .travel = GS_TRAVEL_GATHER,
     .encode_bytes = 9.0,
     .decode_bytes = 5.0,
+    .encode_kernels = 2,
+    .decode_kernels = 1,
     .payload_bytes = bytes_of_8,
 };
 
@@ -70,5 +76,7 @@ const gs_codec gs_codec_int4 = {
     .travel = GS_TRAVEL_GATHER,
     .encode_bytes = 8.5,
     .decode_bytes = 4.5,
+    .encode_kernels = 2,
+    .decode_kernels = 1,
     .payload_bytes = bytes_of_4,
 };

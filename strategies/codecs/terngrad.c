@@ -37,5 +37,7 @@ const gs_codec gs_codec_terngrad = {
     .unbiased = true,
     .encode_bytes = 8.2,
     .decode_bytes = 4.2,
+    .encode_kernels = 3,
+    .decode_kernels = 1,
     .payload_bytes = payload_bytes,
 };

@@ -16,6 +16,8 @@ enum { TEACHER_TENSORS = 4, TEACHER_SEEDS = 5 };
 /* Of an mlp 32-64-10: the units of the job, so that a bucket is a tensor or all of them. */
 static const int64_t teacher_tensors[TEACHER_TENSORS] = {32 * 64, 64, 64 * 10, 10};
 
+static const gs_unit_shape teacher_shapes[TEACHER_TENSORS] = {{64, 32}, {1, 64}, {10, 64}, {1, 10}};
+
 typedef struct teacher {
     gs_arena arena;
     gs_task_config learning;
@@ -99,7 +101,8 @@ static inline void teacher_job(const teacher *t, const teacher_run *run, small_j
     gs_profile_unit *units = GS_TAKE(&job->arena, gs_profile_unit, TEACHER_TENSORS);
     cr_assert_not_null(units);
     for (int i = 0; i < TEACHER_TENSORS; i++) {
-        units[i] = (gs_profile_unit){.name = "tensor", .elements = teacher_tensors[i]};
+        units[i] = (gs_profile_unit){
+            .name = "tensor", .elements = teacher_tensors[i], .shape = teacher_shapes[i]};
     }
     job->profile.units = units;
     small_job_use(job, gs_strategy_find(run->strategy), run->parameters);

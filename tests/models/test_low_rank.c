@@ -47,7 +47,7 @@ Test(low_rank, a_matrix_of_that_rank_is_exact_after_one_step)
         gs_low_rank shape = {
             .count = ROWS * COLUMNS, .rows = ROWS, .columns = COLUMNS, .rank = rank};
         gs_low_rank_expand(&shape, a, b, m);
-        gs_low_rank_start(&shape, key, 0, q);
+        gs_low_rank_start(&shape, key, 0, 0, q);
         iterate(&shape, m, p, q);
         gs_low_rank_expand(&shape, p, q, out);
         cr_expect_lt(distance(m, out, ROWS * COLUMNS), 1e-5 * distance(m, (float[600]){0}, 600),
@@ -63,7 +63,7 @@ Test(low_rank, a_last_row_that_is_not_whole_counts_as_filled_up_with_zeros)
     fill(padded, COUNT, 3);
     gs_low_rank part = {.count = COUNT, .rows = ROWS, .columns = COLUMNS, .rank = 2};
     gs_low_rank whole = {.count = ROWS * COLUMNS, .rows = ROWS, .columns = COLUMNS, .rank = 2};
-    gs_low_rank_start(&part, key, 0, q[0]);
+    gs_low_rank_start(&part, key, 0, 0, q[0]);
     memcpy(q[1], q[0], sizeof q[0]);
     iterate(&part, padded, p[0], q[0]);
     iterate(&whole, padded, p[1], q[1]);
@@ -109,7 +109,7 @@ Test(low_rank, a_warm_start_converges_to_the_best_matrix_of_that_rank)
     }
     double best = sqrt(25.0 + 17.0), first = 0.0, last = 0.0;
     gs_low_rank shape = {.count = ROWS * COLUMNS, .rows = ROWS, .columns = COLUMNS, .rank = 2};
-    gs_low_rank_start(&shape, key, 1, q);
+    gs_low_rank_start(&shape, key, 1, 0, q);
     for (int step = 0; step < 40; step++) {
         iterate(&shape, m, p, q);
         gs_low_rank_expand(&shape, p, q, out);
@@ -132,10 +132,10 @@ Test(low_rank, sums_over_ranks_give_the_approximation_of_the_mean)
         for (int i = 0; i < N; i++) {
             mean[i] += m[rank][i] / RANKS;
         }
-        gs_low_rank_start(&shape, key, 2, q[rank]);
+        gs_low_rank_start(&shape, key, 2, 0, q[rank]);
         gs_low_rank_left(&shape, m[rank], q[rank], p[rank]);
     }
-    gs_low_rank_start(&shape, key, 2, mean_q);
+    gs_low_rank_start(&shape, key, 2, 0, mean_q);
     for (int i = 0; i < ROWS * 2; i++) {
         p[0][i] = p[0][i] + p[1][i] + p[2][i];
     }
@@ -156,10 +156,10 @@ Test(low_rank, a_start_is_a_function_of_key_and_step)
 {
     float a[COLUMNS * 2], b[COLUMNS * 2];
     gs_low_rank shape = {.count = ROWS * COLUMNS, .rows = ROWS, .columns = COLUMNS, .rank = 2};
-    gs_low_rank_start(&shape, key, 1, a);
-    gs_low_rank_start(&shape, key, 1, b);
+    gs_low_rank_start(&shape, key, 1, 0, a);
+    gs_low_rank_start(&shape, key, 1, 0, b);
     cr_expect_eq(memcmp(a, b, sizeof a), 0);
-    gs_low_rank_start(&shape, key, 2, b);
+    gs_low_rank_start(&shape, key, 2, 0, b);
     cr_expect_neq(memcmp(a, b, sizeof a), 0);
     for (size_t i = 0; i < COLUMNS * 2; i++) {
         cr_expect(fabsf(a[i]) < 1.0F);

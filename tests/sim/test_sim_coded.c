@@ -46,6 +46,7 @@ static small_job_config coded_job(uint32_t ranks, bool learns)
     config.units = 3;
     config.unit_elements = 3204; /* together near the 9,610 floats of the mlp, so that most slices
                                     of the job are as many floats */
+    config.unit_rows = 36;       /* x 89, for codecs that look at matrices */
     config.learns = learns;
     config.steps = 4;
     config.backward_ns = 50 * GS_NS_PER_US;

@@ -225,21 +225,25 @@ Test(codec, powersgd_shapes_its_matrices_and_leaves_vectors_dense)
     gs_codec_matrix matrix = gs_codec_matrix_of(&config, 1001, 0, 100);
     cr_expect(matrix.rows == 32 && matrix.columns == 32 && matrix.rank == 1);
     /* The layer's own shape: 10 x 784. */
-    matrix = gs_codec_matrix_of(&config, 7840, 10, 100);
+    matrix = gs_codec_matrix_of(&config, 7840, 784, 100);
     cr_expect(matrix.rows == 10 && matrix.columns == 784 && matrix.rank == 1);
-    /* A bias as one row; (1 + 100) x 2 >= 100. */
-    cr_expect_eq(gs_codec_matrix_of(&config, 100, 1, 100).rank, 0);
+    /* A part of it, whose last row is not whole. */
+    matrix = gs_codec_matrix_of(&config, 7000, 784, 100);
+    cr_expect(matrix.rows == 9 && matrix.columns == 784 && matrix.rank == 1);
     /* 4 x 4 of rank 1: (4 + 4) x 2 = 16 is not below 16. 5 x 4 = 20 would be 18. */
     cr_expect_eq(gs_codec_matrix_of(&config, 16, 4, 100).rank, 0);
-    cr_expect_eq(gs_codec_matrix_of(&config, 20, 5, 100).rank, 1);
+    cr_expect_eq(gs_codec_matrix_of(&config, 20, 4, 100).rank, 1);
     /* Dense for the first ten steps. */
-    cr_expect_eq(gs_codec_matrix_of(&config, 7840, 10, 9).rank, 0);
+    cr_expect_eq(gs_codec_matrix_of(&config, 7840, 784, 9).rank, 0);
     cr_expect_eq(gs_codec_find("powersgd")->payload_bytes(&config, 1001, 9).most_bytes, 4004);
     cr_expect_eq(gs_codec_find("powersgd")->payload_bytes(&config, 1001, 10).most_bytes, 4 * 64);
     /* No rank above the smaller side. */
     set(&config, "powersgd", "rank", "64");
     set(&config, "powersgd", "min_compression", "0");
-    cr_expect_eq(gs_codec_matrix_of(&config, 7840, 10, 100).rank, 10);
+    cr_expect_eq(gs_codec_matrix_of(&config, 7840, 784, 100).rank, 10);
+    /* A bias as one row or one column, whatever it would save. */
+    cr_expect_eq(gs_codec_matrix_of(&config, 100, 100, 100).rank, 0);
+    cr_expect_eq(gs_codec_matrix_of(&config, 100, 1, 100).rank, 0);
     /* All elements have a place, and each row but the last is whole. */
     for (int64_t elements = 1; elements < 3000; elements++) {
         matrix = gs_codec_matrix_of(&config, elements, 0, 100);

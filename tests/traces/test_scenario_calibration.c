@@ -20,12 +20,16 @@ Test(scenario_calibration, rates_of_codecs_become_traffic_at_the_rate_of_the_mem
     const gs_coding *coding = &scenario.strategies[0].coding;
     cr_expect_float_eq(coding->measured_encode_bytes, 200.0, 1e-9);
     cr_expect_float_eq(coding->measured_decode_bytes, 100.0, 1e-9);
-    cr_expect_float_eq(gs_coding_encode_bytes(coding, true), 200.0, 1e-9);
-    cr_expect_float_eq(gs_coding_decode_bytes(coding), 100.0, 1e-9);
+    cr_expect_float_eq(gs_coding_encode_work(coding, 1, true).bytes, 200.0, 1e-9);
+    cr_expect_float_eq(gs_coding_decode_work(coding, 1).bytes, 100.0, 1e-9);
+    cr_expect_eq(gs_coding_encode_work(coding, 1, true).least_ns, 0); /* its kernels are in it */
+    cr_expect_not(gs_coding_is_assumed(coding));
     /* All members' payloads are decoded in the end. */
-    gs_coding_plan plan = gs_coding_plan_of(coding, 4, 1000, 0);
-    cr_expect_float_eq(gs_coding_work_bytes(coding, &plan, 4, 1000, 0), 200e3, 1e-6);
-    cr_expect_float_eq(gs_coding_work_bytes(coding, &plan, 4, 1000, plan.stage_count), 400e3, 1e-6);
+    gs_coded_slice slice = {.elements = 1000};
+    gs_coding_plan plan = gs_coding_plan_of(coding, &slice, 4, 0);
+    cr_expect_float_eq(gs_coding_work_of(coding, &plan, 4, 1000, 0).bytes, 200e3, 1e-6);
+    cr_expect_float_eq(gs_coding_work_of(coding, &plan, 4, 1000, plan.stage_count).bytes, 400e3,
+                       1e-6);
 }
 
 Test(scenario_calibration, without_a_measurement_the_codec_says_what_it_costs)
@@ -33,9 +37,18 @@ Test(scenario_calibration, without_a_measurement_the_codec_says_what_it_costs)
     cr_assert_eq(READ_DEMO(TOPK, CODECS(ENTRY("fp16"))), GS_OK, "%s", err.text);
     const gs_coding *coding = &scenario.strategies[0].coding;
     cr_expect_float_eq(coding->measured_encode_bytes, 0.0, 0.0);
-    cr_expect_float_eq(gs_coding_encode_bytes(coding, true),
+    cr_expect(gs_coding_is_assumed(coding));
+    cr_expect_float_eq(gs_coding_encode_work(coding, 1, true).bytes,
                        coding->codec->encode_bytes + GS_FEEDBACK_BYTES, 1e-9);
-    cr_expect_float_eq(gs_coding_encode_bytes(coding, false), coding->codec->encode_bytes, 1e-9);
+    cr_expect_float_eq(gs_coding_encode_work(coding, 1, false).bytes, coding->codec->encode_bytes,
+                       1e-9);
+    /* Each of its kernels takes 10 us to start, as do the two of error feedback; not so on a
+     * processor. */
+    uint32_t kernels = coding->codec->encode_kernels;
+    cr_expect_eq(gs_coding_encode_work(coding, 1, false).least_ns, 10000 * kernels);
+    cr_expect_eq(gs_coding_encode_work(coding, 1, true).least_ns, 10000 * (kernels + 2));
+    cr_assert_eq(READ_DEMO(TOPK, "cluster.nodes.0.device=CPU"), GS_OK, "%s", err.text);
+    cr_expect_eq(gs_coding_encode_work(&scenario.strategies[0].coding, 1, true).least_ns, 0);
 }
 
 Test(scenario_calibration, a_measurement_with_parameters_is_of_these_only)

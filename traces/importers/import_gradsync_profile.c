@@ -98,18 +98,32 @@ static gs_status member_list(reader *in, const gs_json_at *object, const char *k
     return out->items != NULL ? GS_OK : gs_json_fail(&out->at, GS_ENOMEM, in->err, "no memory");
 }
 
+/* Both or none: files of former versions have none. */
+static gs_status read_shape(const gs_json_at *item, int64_t elements, gs_unit_shape *out,
+                            gs_error *err)
+{
+    gs_json_at rows, columns;
+    bool has_rows = gs_json_find(item, "rows", &rows);
+    if (!has_rows && !gs_json_find(item, "columns", &columns)) {
+        return GS_OK;
+    }
+    GS_TRY(member_whole(item, "rows", 1, elements, &out->rows, err));
+    return member_whole(item, "columns", 1, elements / out->rows, &out->columns, err);
+}
+
 static gs_status read_units(reader *in, const gs_json_at *object, gs_profile *profile)
 {
-    static const char *const KEYS[] = {"name", "elements", "wire_ns"};
+    static const char *const KEYS[] = {"name", "elements", "rows", "columns", "wire_ns"};
     item_list list;
     gs_json_at item;
     GS_TRY(member_list(in, object, "units", sizeof(gs_profile_unit), &list));
     profile->unit_count = list.count;
     gs_profile_unit *units = list.items;
     for (size_t i = 0; gs_json_walk(&list.at, i, &item); i++) {
-        GS_TRY(check_keys(&item, KEYS, 3, in->err));
+        GS_TRY(check_keys(&item, KEYS, 5, in->err));
         GS_TRY(member_text(in, &item, "name", &units[i].name));
         GS_TRY(member_whole(&item, "elements", 1, INT64_MAX, &units[i].elements, in->err));
+        GS_TRY(read_shape(&item, units[i].elements, &units[i].shape, in->err));
         GS_TRY(member_whole(&item, "wire_ns", 0, INT64_MAX, &units[i].wire_ns, in->err));
     }
     profile->units = units;

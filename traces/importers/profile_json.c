@@ -46,7 +46,11 @@ static bool add_units(gs_json *list, const gs_profile *profile)
     for (uint32_t i = 0; i < profile->unit_count; i++) {
         gs_json *unit = gs_json_new_object();
         fine = set_text(unit, "name", profile->units[i].name) && fine;
+        gs_unit_shape shape = profile->units[i].shape;
         fine = set_int(unit, "elements", profile->units[i].elements) && fine;
+        fine = (shape.rows == 0 ||
+                (set_int(unit, "rows", shape.rows) && set_int(unit, "columns", shape.columns))) &&
+               fine;
         fine = set_int(unit, "wire_ns", profile->units[i].wire_ns) && fine;
         fine = gs_json_add(list, unit) && fine;
     }

@@ -113,7 +113,8 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
 {
     const gs_profile *profile = scenario->workload.profile;
     int64_t *elements = GS_TAKE(arena, int64_t, profile->unit_count);
-    if (elements == NULL) {
+    gs_unit_shape *shapes = GS_TAKE(arena, gs_unit_shape, profile->unit_count);
+    if (elements == NULL || shapes == NULL) {
         return gs_fail(err, GS_ENOMEM, "%s: no memory for %u units of gradient", scenario->file,
                        profile->unit_count);
     }
@@ -123,6 +124,7 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
         .element_bytes = scenario->workload.element_bytes,
         .unit_count = profile->unit_count,
         .unit_elements = elements,
+        .unit_shapes = shapes,
         .batch = scenario->workload.batch_per_rank,
         .node_ranks = equal_nodes(scenario),
         .accumulation = scenario->workload.accumulation,
@@ -131,6 +133,7 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
     };
     for (uint32_t i = 0; i < profile->unit_count; i++) {
         elements[i] = profile->units[i].elements;
+        shapes[i] = profile->units[i].shape;
         job.elements += elements[i];
     }
     *out = job;

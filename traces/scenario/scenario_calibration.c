@@ -113,11 +113,24 @@ static const gs_codec_cost *cost_of(const gs_cluster *cluster, const char *name,
     return found;
 }
 
+/* Where kernels are started one by one: on any device but a processor of the catalogue. */
+static bool has_accelerator(const gs_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        const gs_device *device = cluster->groups[i].known;
+        if (device == NULL || device->host_link_bps > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Work is counted as memory traffic, at the rate of the node it is done on: the traffic that takes
  * the measured time on the first kind of node. */
 gs_status gs_scenario_apply_codec_cost(gs_scenario_reader *reader, gs_coding *coding, gs_error *err)
 {
     const gs_cluster *cluster = &reader->out->cluster;
+    coding->kernel_ns = has_accelerator(cluster) ? GS_CODING_KERNEL_NS : 0;
     if (cluster->codec_count == 0) {
         return GS_OK;
     }

@@ -403,6 +403,28 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
     return GS_OK;
 }
 
+/* What a codec that looks at matrices makes of a profile that does not know them all. */
+static void note_shapes(gs_scenario_reader *reader, const gs_strategy_choice *choices,
+                        uint32_t count)
+{
+    const gs_profile *profile = reader->out->workload.profile;
+    uint32_t unknown = 0;
+    for (uint32_t i = 0; i < profile->unit_count; i++) {
+        unknown += profile->units[i].shape.rows == 0 ? 1 : 0;
+    }
+    for (uint32_t i = 0; unknown > 0 && i < count; i++) {
+        const gs_codec *codec = choices[i].coding.codec;
+        if (codec != NULL && codec->travel == GS_TRAVEL_LOW_RANK) {
+            gs_scenario_note(reader,
+                             "workload.profile: the shapes of %u of %u tensors are not known, "
+                             "which %s looks at: those of more than %d elements are assumed to be "
+                             "square matrices, the others vectors",
+                             unknown, profile->unit_count, codec->name, GS_TENSOR_VECTOR_MAX);
+            return;
+        }
+    }
+}
+
 gs_status gs_scenario_read_strategies(gs_scenario_reader *reader, gs_error *err)
 {
     gs_json_at list;
@@ -427,6 +449,7 @@ gs_status gs_scenario_read_strategies(gs_scenario_reader *reader, gs_error *err)
     }
     GS_TRY(check_twice(reader, choices, (uint32_t)count, err));
     GS_TRY(check_layouts(reader, choices, (uint32_t)count, err));
+    note_shapes(reader, choices, (uint32_t)count);
     reader->out->strategies = choices;
     reader->out->strategy_count = (uint32_t)count;
     return GS_OK;

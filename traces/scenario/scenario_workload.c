@@ -231,6 +231,7 @@ static gs_status profile_of_model(gs_scenario_reader *reader, gs_profile *out, g
         const gs_layer *layer = &network->layers[i];
         rows[i] = (gs_layer_row){.name = layer->name,
                                  .elements = layer->parameter_count,
+                                 .shape = gs_layer_shape(layer),
                                  .forward_flops = (double)layer->forward_flops,
                                  .layer = i,
                                  .activations = layer->output_count + layer->kept_count};
