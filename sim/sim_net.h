@@ -16,6 +16,7 @@
 #include "traces/noise.h"
 #include "sim/rate_integral.h"
 #include "sim/sim_loop.h"
+#include "sim/sim_net_line.h"
 #include "sim/topology.h"
 #include "strategies/host.h"
 #include "strategies/selection.h"
@@ -85,6 +86,7 @@ typedef struct gs_sim_net {
     uint32_t free_flow_count, flow_capacity;
     struct gs_sim_socket *sockets;
     uint32_t socket_count, socket_capacity;
+    gs_sim_lines lines; /* of links that are queues */
     struct gs_sim_desk *desks; /* [entities]; NULL: no link has sockets */
     gs_sim_part *parts;
     uint32_t part_count, part_capacity, free_part;

@@ -12,7 +12,15 @@ bool gs_sim_sockets_init(gs_sim_net *net)
             .handling_first = GS_NO_PART,
         };
     }
-    return net->desks != NULL;
+    const gs_cluster *cluster = &net->topology->scenario->cluster;
+    bool has_queues = cluster->nic.queue_bytes > 0 || cluster->intra.queue_bytes > 0;
+    return net->desks != NULL &&
+           (!has_queues || gs_sim_lines_init(&net->lines, net->topology->link_count, net->arena));
+}
+
+static uint32_t last_link(const gs_route *route)
+{
+    return route->links[route->link_count - 1];
 }
 
 uint32_t gs_sim_socket_open(gs_sim_net *net, uint32_t from, uint32_t to)
@@ -48,6 +56,10 @@ uint32_t gs_sim_socket_open(gs_sim_net *net, uint32_t from, uint32_t to)
     int64_t window = socket->route.link_count > 1 ? socket->link->window_bytes : 0;
     socket->chunk_bytes = (window + GS_WINDOW_CHUNKS - 1) / GS_WINDOW_CHUNKS;
     socket->credit = GS_WINDOW_CHUNKS * socket->chunk_bytes;
+    socket->has_queues = window > 0 && socket->link->queue_bytes > 0;
+    gs_route back = gs_topology_route(net->topology, to, from, 0);
+    socket->back_first = back.links[0];
+    socket->back_last = last_link(&back);
     desk->first_socket = index;
     return index;
 }
@@ -62,6 +74,8 @@ static gs_sim_socket *socket_of(const gs_sim_net *net, const gs_sim_part *part)
     return &net->sockets[net->channels[part->channel].socket];
 }
 
+enum end { SENDER, RECEIVER };
+
 /* ---------------------------------------------------------------- credit */
 
 static void take_grants(const gs_sim_net *net, gs_sim_socket *socket)
@@ -73,15 +87,35 @@ static void take_grants(const gs_sim_net *net, gs_sim_socket *socket)
     }
 }
 
-/* The first byte of a chunk is taken: credit for another chunk comes a round trip later. */
-static void begin_chunk(gs_sim_net *net, gs_sim_socket *socket)
+/* Credit for another chunk comes a round trip of latencies later. */
+static void grant_chunk(gs_sim_net *net, gs_sim_socket *socket)
 {
     GS_ASSERT(socket->grant_count < GS_WINDOW_CHUNKS);
     gs_tick latency = gs_ticks(socket->route.latency_ns);
     gs_tick at = gs_tick_after(gs_tick_after(net->loop->now, latency), latency);
-    socket->next_chunk += socket->chunk_bytes;
     socket->grants[(socket->grant_first + socket->grant_count++) % GS_WINDOW_CHUNKS] = at;
     gs_sim_loop_at(net->loop, at, GS_SIM_SOCKET, index_of(net, socket));
+}
+
+static void join(gs_sim_net *net, gs_sim_turn turn)
+{
+    if (!gs_sim_line_join(&net->lines, turn)) {
+        net->out_of_memory = net->loop->out_of_memory = true;
+    }
+}
+
+/* The first byte of a chunk is taken: credit for another chunk comes a round trip later, and the
+ * news of it waits in the queues of the way back. */
+static void begin_chunk(gs_sim_net *net, gs_sim_socket *socket)
+{
+    socket->next_chunk += socket->chunk_bytes;
+    if (socket->has_queues) {
+        join(net, (gs_sim_turn){.kind = GS_TURN_NEWS,
+                                .socket = index_of(net, socket),
+                                .link = socket->back_first});
+    } else {
+        grant_chunk(net, socket);
+    }
 }
 
 /* Whether the last byte of a part has been put into the socket. */
@@ -91,8 +125,6 @@ static bool has_left(const gs_sim_socket *socket, const gs_sim_part *part)
 }
 
 /* ---------------------------------------------------------------- the wire */
-
-enum end { SENDER, RECEIVER };
 
 /* That many bytes are under way at an end of the socket; 0: it rests. */
 static void set_flow(gs_sim_net *net, gs_sim_socket *socket, enum end end, int64_t bytes)
@@ -114,22 +146,30 @@ static void set_flow(gs_sim_net *net, gs_sim_socket *socket, enum end end, int64
     }
 }
 
-/* What has not been sent goes on as far as one piece, or credit, allows. */
-static void go_on_sending(gs_sim_net *net, gs_sim_socket *socket)
+/* The next piece that a sender's end may carry: to the end of a part, or of a chunk. 0: all is
+ * under way, or it waits for credit. `from`: bytes since the start that have been under way. */
+static int64_t next_piece(gs_sim_net *net, gs_sim_socket *socket, int64_t from)
 {
-    while (socket->sending != GS_NO_PART && net->parts[socket->sending].end == socket->sent) {
+    while (socket->sending != GS_NO_PART && net->parts[socket->sending].end == from) {
         socket->sending = net->parts[socket->sending].behind;
     }
     int64_t chunk = socket->chunk_bytes;
-    take_grants(net, socket);
-    if (socket->sending != GS_NO_PART && (chunk == 0 || socket->sent < socket->credit)) {
-        gs_sim_part *part = &net->parts[socket->sending];
-        int64_t chunk_end = chunk == 0 ? part->end : (socket->sent / chunk + 1) * chunk;
-        socket->sent_until = part->end < chunk_end ? part->end : chunk_end;
-        if (socket->sent == part->end - part->bytes) {
-            part->ready_at = net->loop->now; /* when it began */
-        }
+    if (socket->sending == GS_NO_PART || (chunk > 0 && from >= socket->credit)) {
+        return 0;
     }
+    gs_sim_part *part = &net->parts[socket->sending];
+    int64_t chunk_end = chunk == 0 ? part->end : (from / chunk + 1) * chunk;
+    if (from == part->end - part->bytes) {
+        part->ready_at = net->loop->now; /* when it began */
+    }
+    return (part->end < chunk_end ? part->end : chunk_end) - from;
+}
+
+/* What has not been sent goes on as far as one piece, or credit, allows. */
+static void go_on_sending(gs_sim_net *net, gs_sim_socket *socket)
+{
+    take_grants(net, socket);
+    socket->sent_until = socket->sent + next_piece(net, socket, socket->sent);
     set_flow(net, socket, SENDER, socket->sent_until - socket->sent);
 }
 
@@ -157,12 +197,9 @@ static void end_part(gs_sim_net *net, gs_sim_socket *socket)
     }
 }
 
-/* What has begun to be sent is taken, up to the end of a part or a chunk at a time. */
-static void go_on_taking(gs_sim_net *net, gs_sim_socket *socket)
+/* A piece that is through at the receiver's end has been taken once it has been sent as a whole. */
+static void end_parts(gs_sim_net *net, gs_sim_socket *socket)
 {
-    if (socket->chunk_bytes == 0) {
-        socket->taken = socket->taken_until = socket->sent;
-    }
     if (socket->is_taken && socket->taken_until <= socket->sent) {
         socket->taken = socket->taken_until;
         socket->is_taken = false;
@@ -170,32 +207,119 @@ static void go_on_taking(gs_sim_net *net, gs_sim_socket *socket)
     while (socket->taking != GS_NO_PART && net->parts[socket->taking].end == socket->taken) {
         end_part(net, socket);
     }
-    if (socket->taken < socket->taken_until) { /* under way, or waits for its last byte */
-        if (socket->is_taken) {
-            set_flow(net, socket, RECEIVER, 0);
+}
+
+static void begin_taking(gs_sim_net *net, gs_sim_socket *socket, int64_t until)
+{
+    if (socket->taken == socket->next_chunk) {
+        begin_chunk(net, socket);
+    }
+    socket->taken_until = until < socket->next_chunk ? until : socket->next_chunk;
+    set_flow(net, socket, RECEIVER, socket->taken_until - socket->taken);
+}
+
+/* What has begun to be sent is taken, up to the end of a part or a chunk at a time. */
+static void go_on_taking(gs_sim_net *net, gs_sim_socket *socket)
+{
+    if (socket->chunk_bytes == 0) {
+        socket->taken = socket->taken_until = socket->sent;
+    }
+    end_parts(net, socket);
+    bool waits = socket->taken < socket->taken_until; /* under way, or for its last byte */
+    if (!waits && socket->chunk_bytes > 0 && socket->taken < socket->sent_until) {
+        int64_t part_end = net->parts[socket->taking].end;
+        begin_taking(net, socket, part_end < socket->sent_until ? part_end : socket->sent_until);
+    } else if (!waits || socket->is_taken) {
+        set_flow(net, socket, RECEIVER, 0);
+    }
+}
+
+/* ---------------------------------------------------------------- queues */
+
+/* The card takes what it has room for of the socket, as far as credit allows. */
+static void fill_card(gs_sim_net *net, gs_sim_socket *socket)
+{
+    take_grants(net, socket);
+    while (socket->in_card - socket->sent < socket->link->queue_bytes) {
+        int64_t bytes = next_piece(net, socket, socket->in_card);
+        if (bytes == 0) {
+            return;
         }
+        socket->in_card += bytes;
+        join(net, (gs_sim_turn){.kind = GS_TURN_SENDS,
+                                .socket = index_of(net, socket),
+                                .link = socket->route.links[0],
+                                .bytes = bytes,
+                                .until = socket->in_card});
+    }
+}
+
+static void begin_turn(gs_sim_net *net, gs_sim_turn turn)
+{
+    gs_sim_socket *socket = &net->sockets[turn.socket];
+    switch (turn.kind) {
+    case GS_TURN_SENDS: /* and is on its way to the receiver's queue */
+        socket->sent_until = turn.until;
+        set_flow(net, socket, SENDER, turn.bytes);
+        turn.kind = GS_TURN_TAKES;
+        turn.link = last_link(&socket->route);
+        join(net, turn);
+        return;
+    case GS_TURN_TAKES:
+        begin_taking(net, socket, turn.until);
+        return;
+    case GS_TURN_NEWS:
+        gs_sim_line_leave(&net->lines, turn.link);
+        turn.kind = GS_TURN_NEWS_BACK;
+        turn.link = socket->back_last;
+        join(net, turn);
+        return;
+    case GS_TURN_NEWS_BACK:
+        gs_sim_line_leave(&net->lines, turn.link);
+        grant_chunk(net, socket);
         return;
     }
-    if (socket->chunk_bytes > 0 && socket->taken < socket->sent_until) {
-        if (socket->taken == socket->next_chunk) {
-            begin_chunk(net, socket);
-        }
-        int64_t end = net->parts[socket->taking].end;
-        end = end < socket->next_chunk ? end : socket->next_chunk;
-        socket->taken_until = end < socket->sent_until ? end : socket->sent_until;
+}
+
+static void serve_lines(gs_sim_net *net)
+{
+    gs_sim_turn turn;
+    while (!net->out_of_memory && gs_sim_lines_next(&net->lines, &turn)) {
+        begin_turn(net, turn);
     }
-    set_flow(net, socket, RECEIVER, socket->taken_until - socket->taken);
+}
+
+/* ---------------------------------------------------------------- events */
+
+/* What has been under way at an end is through. */
+static void end_flow(gs_sim_net *net, gs_sim_socket *socket, enum end end)
+{
+    socket->flows[end].handle = 0;
+    if (end == SENDER) {
+        socket->sent = socket->sent_until;
+    } else {
+        socket->is_taken = true;
+    }
+    if (socket->has_queues) {
+        set_flow(net, socket, end, 0);
+        gs_sim_line_leave(&net->lines,
+                          end == SENDER ? socket->route.links[0] : last_link(&socket->route));
+    }
 }
 
 void gs_sim_net_socket_event(gs_sim_net *net, uint32_t index, uint64_t handle)
 {
     gs_sim_socket *socket = &net->sockets[index];
     if (socket->flows[SENDER].handle == handle) {
-        socket->sent = socket->sent_until;
-        socket->flows[SENDER].handle = 0;
+        end_flow(net, socket, SENDER);
     } else if (socket->flows[RECEIVER].handle == handle) {
-        socket->is_taken = true;
-        socket->flows[RECEIVER].handle = 0;
+        end_flow(net, socket, RECEIVER);
+    }
+    if (socket->has_queues) {
+        fill_card(net, socket);
+        end_parts(net, socket);
+        serve_lines(net);
+        return;
     }
     if (socket->sent == socket->sent_until) {
         go_on_sending(net, socket);
@@ -247,7 +371,8 @@ static void put_in(gs_sim_net *net, uint32_t index)
     socket->taking = socket->taking == GS_NO_PART ? index : socket->taking;
     socket->untold = socket->untold == GS_NO_PART ? index : socket->untold;
     take_grants(net, socket);
-    if (socket->flows[SENDER].index == GS_FAIRSHARE_NONE || has_left(socket, part)) {
+    bool rests = socket->flows[SENDER].index == GS_FAIRSHARE_NONE;
+    if (socket->has_queues || rests || has_left(socket, part)) {
         gs_sim_loop_at(net->loop, net->loop->now, GS_SIM_SOCKET, index_of(net, socket));
     }
 }

@@ -15,6 +15,13 @@
  * ends it no earlier, and credit for one more comes a round trip after it has begun one. A message
  * has left once credit covers its last byte, whether or not that is on the wire yet.
  *
+ * With a window a link may be one queue (queue_bytes): first-in first-out, chunk by chunk, at its
+ * full rate. The sender's card then takes so much of a socket, and more as that goes; the queue of
+ * the receiver takes all that is sent. Who has more in it gets more, and the news that a chunk has
+ * been taken waits in the two queues of its way back (sim/sim_net_line.h). A window W and a way
+ * back that is as full as the way there give half of the rate: that is what a slow host does to a
+ * ring.
+ *
  * Without a window both ends of the route are in step, and a message has left with its last byte on
  * the wire. */
 #ifndef GS_SIM_SIM_NET_SOCKET_H
@@ -44,6 +51,9 @@ typedef struct gs_sim_socket {
     int64_t chunk_bytes; /* of the window; 0: there is none */
     int64_t credit;      /* bytes since the start that may have been sent */
     int64_t next_chunk;  /* first byte that brings another chunk of credit when it is taken */
+    bool has_queues;     /* both ends' links are queues: */
+    int64_t in_card;     /* bytes since the start that the sender's has taken */
+    uint32_t back_first, back_last;   /* links of the way back */
     gs_tick grants[GS_WINDOW_CHUNKS]; /* a ring: when credit for a chunk comes */
     uint32_t grant_first, grant_count;
     gs_tick last_arrival; /* -1: nothing has come */

@@ -113,6 +113,7 @@ Test(net_socket, nothing_overtakes_on_a_socket)
         nic.latency_ns = run % 2 == 0 ? 0 : 20000;
         nic.per_message_ns = run % 3 == 0 ? 0 : 1500;
         nic.window_bytes = run % 4 == 0 ? 0 : 4096;
+        nic.queue_bytes = run % 4 == 3 ? 4096 : 0;
         net_init(&f, 3, &nic, 100 + run);
         f.net.latency_noise = run < 12 ? NULL : &jitter;
         for (uint32_t i = 0; i < 300; i++) {

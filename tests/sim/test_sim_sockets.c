@@ -5,12 +5,14 @@
 
 #include <math.h>
 
-static void use_sockets(small_job *job, int64_t window_bytes, gs_time_ns per_message_ns)
+static void use_sockets(small_job *job, int64_t window_bytes, int64_t queue_bytes,
+                        gs_time_ns per_message_ns)
 {
     gs_link *links[] = {&job->scenario.cluster.nic, &job->scenario.cluster.intra};
     for (size_t i = 0; i < 2; i++) {
         links[i]->sockets = GS_SOCKETS_PROCESS;
         links[i]->window_bytes = window_bytes;
+        links[i]->queue_bytes = queue_bytes;
         links[i]->per_message_ns = per_message_ns;
     }
 }
@@ -48,19 +50,20 @@ Test(sim_sockets, strategies_of_every_kind_run_to_their_end)
                                         "dssp",    "easgd",   "k_batch_sync", "osgp",   "rennala",
                                         "sgp",     "horovod", "ssp"};
     static const struct {
-        int64_t window_bytes;
+        int64_t window_bytes, queue_bytes;
         gs_time_ns per_message_ns;
-    } cases[] = {{0, 0}, {4096, 700}, {393216, 20000}};
+    } cases[] = {{0, 0, 0}, {4096, 0, 700}, {393216, 0, 20000}, {8192, 4096, 700}};
     small_job_config config = learning();
     config.learns = false;
     config.unit_elements = 5000;
     config.steps = 20;
-    for (size_t i = 0; i < 3 * sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < 4 * sizeof names / sizeof names[0]; i++) {
         small_job job;
         small_job_init(&job, &config, NULL);
-        small_job_use(&job, gs_strategy_find(names[i / 3]), NULL);
-        use_sockets(&job, cases[i % 3].window_bytes, cases[i % 3].per_message_ns);
-        cr_expect_gt(run(&job, i % 2 == 0).facts.nic_bytes_sent, 0, "%s", names[i / 3]);
+        small_job_use(&job, gs_strategy_find(names[i / 4]), NULL);
+        use_sockets(&job, cases[i % 4].window_bytes, cases[i % 4].queue_bytes,
+                    cases[i % 4].per_message_ns);
+        cr_expect_gt(run(&job, i / 4 % 2 == 0).facts.nic_bytes_sent, 0, "%s", names[i / 4]);
         small_job_fini(&job);
     }
 }
@@ -76,7 +79,7 @@ Test(sim_sockets, synchronous_strategies_learn_the_same)
         small_job_init(&job, &config, NULL);
         small_job_use(&job, gs_strategy_find(names[i]), NULL);
         gs_sim_result channels = run(&job, false);
-        use_sockets(&job, 65536, 20000);
+        use_sockets(&job, 65536, i % 2 == 0 ? 0 : 32768, 20000);
         gs_sim_result sockets = run(&job, true);
         cr_expect_eq(sockets.weights_hash, channels.weights_hash, "%s", names[i]);
         cr_expect_eq(sockets.facts.nic_bytes_sent, channels.facts.nic_bytes_sent, "%s", names[i]);
@@ -96,7 +99,7 @@ Test(sim_sockets, a_ring_pays_for_each_of_its_messages)
         config.optimizer_ns = 0;
         small_job job;
         small_job_init(&job, &config, NULL);
-        use_sockets(&job, 393216, 40000);
+        use_sockets(&job, 393216, 0, 40000);
         double n = ranks;
         double wanted = 2.0 * (n - 1.0) * (40e3 + 10e3 + 4.0 * 1001001.0 / n / 1.25);
         double found = (double)run(&job, false).facts.end_ns;
@@ -119,7 +122,7 @@ Test(sim_sockets, more_steps_take_no_more_memory)
             small_job job;
             small_job_init(&job, &config, NULL);
             small_job_use(&job, gs_strategy_find(names[i]), NULL);
-            use_sockets(&job, 65536, 20000);
+            use_sockets(&job, 65536, i % 2 == 0 ? 32768 : 0, 20000);
             bytes[longer] = (uint64_t)run(&job, false).memory_bytes;
             small_job_fini(&job);
         }

@@ -138,34 +138,35 @@ Test(sim_testbed, bytes_take_what_they_take_by_hand)
     }
 }
 
+static const struct {
+    trouble with;
+    collective kind;
+    int64_t mib;
+    double predicted_s, measured_s;
+} rows[] = {
+    {EQUAL, RING, 1, 0.0641, 0.0636},
+    {EQUAL, RING, 4, 0.2564, 0.2559},
+    {EQUAL, HALVING_DOUBLING, 1, 0.0641, 0.0641},
+    {EQUAL, HALVING_DOUBLING, 4, 0.2564, 0.2561},
+    {LATE_RANK, RING, 1, 0.1641, 0.1639},
+    {LATE_RANK, RING, 4, 0.3564, 0.3562},
+    {LATE_RANK, HALVING_DOUBLING, 1, 0.1793, 0.1737},
+    {LATE_RANK, HALVING_DOUBLING, 4, 0.3958, 0.3908},
+    {DROP, RING, 1, 0.1865, 0.1834},
+    {DROP, RING, 4, 0.9460, 0.9456},
+    {DROP, HALVING_DOUBLING, 1, 0.1865, 0.1854},
+    {DROP, HALVING_DOUBLING, 4, 0.9460, 0.9460},
+    {SLOW_HOST, RING, 1, 0.2540, 0.2625},
+    {SLOW_HOST, RING, 4, 1.0159, 1.0355},
+    {SLOW_HOST, HALVING_DOUBLING, 1, 0.3383, 0.3461},
+    {SLOW_HOST, HALVING_DOUBLING, 4, 1.3535, 1.3799},
+};
+
 /* The bed's sockets begin with 64 KiB to send and 128 KiB to receive, and grow to 256 KiB each
  * while they are used: 192 KiB for 1 MiB, twice as much for 4 MiB. It matters where a rank is late
  * to a halving-doubling: what it sends first has left so far ahead that the next goes beside it. */
 Test(sim_testbed, takes_what_the_bed_was_predicted_to_take_and_about_what_it_took)
 {
-    static const struct {
-        trouble with;
-        collective kind;
-        int64_t mib;
-        double predicted_s, measured_s;
-    } rows[] = {
-        {EQUAL, RING, 1, 0.0641, 0.0636},
-        {EQUAL, RING, 4, 0.2564, 0.2559},
-        {EQUAL, HALVING_DOUBLING, 1, 0.0641, 0.0641},
-        {EQUAL, HALVING_DOUBLING, 4, 0.2564, 0.2561},
-        {LATE_RANK, RING, 1, 0.1641, 0.1639},
-        {LATE_RANK, RING, 4, 0.3564, 0.3562},
-        {LATE_RANK, HALVING_DOUBLING, 1, 0.1793, 0.1737},
-        {LATE_RANK, HALVING_DOUBLING, 4, 0.3958, 0.3908},
-        {DROP, RING, 1, 0.1865, 0.1834},
-        {DROP, RING, 4, 0.9460, 0.9456},
-        {DROP, HALVING_DOUBLING, 1, 0.1865, 0.1854},
-        {DROP, HALVING_DOUBLING, 4, 0.9460, 0.9460},
-        {SLOW_HOST, RING, 1, 0.2540, 0.2625},
-        {SLOW_HOST, RING, 4, 1.0159, 1.0355},
-        {SLOW_HOST, HALVING_DOUBLING, 1, 0.3383, 0.3461},
-        {SLOW_HOST, HALVING_DOUBLING, 4, 1.3535, 1.3799},
-    };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         gs_link nic = plain_link();
         nic.latency_ns = 30 * GS_NS_PER_US;
@@ -174,5 +175,19 @@ Test(sim_testbed, takes_what_the_bed_was_predicted_to_take_and_about_what_it_too
         double found_s = run_s(&nic, rows[i].with, rows[i].kind, rows[i].mib * MIB);
         expect_s(found_s, rows[i].predicted_s, 0.01, "predicted", i);
         expect_s(found_s, rows[i].measured_s, 0.04, "measured", i);
+    }
+}
+
+/* As the bed's cards are: one queue each. 22 frames of a socket in its buffer, 14 in its card: of
+ * 256 KiB and of 128 KiB at 9780 bytes a frame (docs/testbed.md). A slow host then takes longer
+ * than its rate says, as it did. */
+Test(sim_testbed, with_cards_that_are_queues_takes_what_the_bed_took)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        gs_link nic = plain_link();
+        nic.window_bytes = INT64_C(22) * 8948;
+        nic.queue_bytes = INT64_C(14) * 8948;
+        double found_s = run_s(&nic, rows[i].with, rows[i].kind, rows[i].mib * MIB);
+        expect_s(found_s, rows[i].measured_s, 0.02, "measured", i);
     }
 }

@@ -5,7 +5,9 @@
 #   factorial.sh [--hosts "4 8"] [--repeat 7] [--steps 12] PROGRAM FOLDER
 #
 # For each number of hosts: one gradsync calibrate on equal hosts; then all predictions, into the
-# database FOLDER/runs.db; then the measurements. The table is printed and is FOLDER/table.txt, with
+# database FOLDER/runs.db; then the measurements, as many of each. Every repetition draws compute
+# noise of its own, imposed on the ranks as on the simulation; medians are held against each other,
+# since how workers of a parameter server drift apart differs by 10 % from run to run. The table is printed and is FOLDER/table.txt, with
 # all values in FOLDER/table.csv. Run again it goes on where it stopped. It takes more than an hour
 # and wants the machine for itself. 77 where the bed cannot be made; 1 where a measurement failed or
 # a goal is missed: median error 3 % and worst 8 % of 4 hosts, 5 % and 12 % of more, and the order of
@@ -108,7 +110,7 @@ calibrate() { # HOSTS
 }
 
 predict() { # HOSTS CELL
-    "$program" sim -q "$2.json" --label "p$1" >"$2.predicted.txt"
+    "$program" sim -q "$2.json" --label "p$1" --seeds "$repeat" >"$2.predicted.txt"
 }
 
 # Tells the bed when each run of a cell begins, by what live says on its standard error.
@@ -141,7 +143,7 @@ measure() { # HOSTS CELL
     rm -f "$2.errors.txt"
     {
         code=0
-        bed run -- "$program" live "$2.json" --label "m$1" --repeat "$repeat" --log info \
+        bed run -- "$program" live "$2.json" --label "m$1" --seeds "$repeat" --log info \
             --progress none 2>&1 >"$2.measured.txt" || code=$?
         echo "$code" >"$2.code"
     } | starts "$2" | if [ -n "$schedule" ]; then
@@ -180,9 +182,9 @@ run_hosts() { # HOSTS
 
 # ---- table
 
-# One row a cell and strategy: hosts, KiB, condition, strategy, predicted ms, measured ms (median of
-# the repeats), repeats, error. The mean step is held against the mean step: that of a strategy whose
-# steps differ among themselves (local_sgd, changing rates) says more than a median.
+# One row a cell and strategy: hosts, KiB, condition, strategy, predicted ms, measured ms (medians of
+# the repetitions), repetitions, error. The mean step is held against the mean step: that of a
+# strategy whose steps differ among themselves (local_sgd, changing rates) says more than a median.
 write_csv() {
     sqlite3 -csv "$GRADSYNC_DB" "
     WITH run AS (
@@ -191,16 +193,19 @@ write_csv() {
             value / 1e6 AS ms
         FROM run_flat WHERE metric = 'step_mean_ns' AND status = 'ok'),
     ranked AS (
-        SELECT *, row_number() OVER cell AS place, count(*) OVER (
-            PARTITION BY hosts, scenario, name) AS runs
-        FROM run WHERE side = 'm' WINDOW cell AS (PARTITION BY hosts, scenario, name ORDER BY ms))
+        SELECT *, row_number() OVER (PARTITION BY side, hosts, scenario, name ORDER BY ms) AS place,
+            count(*) OVER (PARTITION BY side, hosts, scenario, name) AS runs
+        FROM run),
+    middle AS (
+        SELECT side, hosts, scenario, name, runs, avg(ms) AS ms
+        FROM ranked WHERE place IN ((runs + 1) / 2, runs / 2 + 1)
+        GROUP BY side, hosts, scenario, name)
     SELECT m.hosts, CAST(substr(m.scenario, instr(m.scenario, '-') + 1) AS INTEGER) AS kib,
         substr(m.scenario, 1, instr(m.scenario, '-') - 1) AS condition, m.name,
-        round(p.ms, 3), round(avg(m.ms), 3), m.runs, round(p.ms / avg(m.ms) - 1, 5)
-    FROM ranked AS m JOIN run AS p ON p.side = 'p' AND p.hosts = m.hosts AND
+        round(p.ms, 3), round(m.ms, 3), m.runs, round(p.ms / m.ms - 1, 5)
+    FROM middle AS m JOIN middle AS p ON p.side = 'p' AND p.hosts = m.hosts AND
         p.scenario = m.scenario AND p.name = m.name
-    WHERE place IN ((runs + 1) / 2, runs / 2 + 1)
-    GROUP BY m.hosts, m.scenario, m.name ORDER BY m.hosts, kib, condition, m.name" >table.csv
+    WHERE m.side = 'm' ORDER BY m.hosts, kib, condition, m.name" >table.csv
 }
 
 print_table() {

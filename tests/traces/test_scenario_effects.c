@@ -161,12 +161,20 @@ Test(scenario_effects, what_only_sockets_of_processes_have)
                 "cluster.links.nic: window has no effect: sockets is channel; say process");
     expect_note("cluster.links.intra.per_message=3us",
                 "cluster.links.intra: per_message has no effect: sockets is channel; say process");
+    expect_note("cluster.links.nic.queue=8KiB",
+                "cluster.links.nic: queue has no effect: sockets is channel; say process");
+    cr_assert_eq(READ_DEMO("cluster.links.nic.sockets=process", "cluster.links.nic.queue=8KiB"),
+                 GS_OK, "%s", err.text);
+    cr_assert_eq(scenario.note_count, 1u);
+    cr_expect_str_eq(scenario.notes[0],
+                     "cluster.links.nic: queue has no effect: there is no window; say one");
     cr_assert_eq(READ_DEMO("cluster.links.nic.sockets=process", "cluster.links.nic.window=4KiB",
-                           "cluster.links.nic.per_message=3us"),
+                           "cluster.links.nic.queue=8KiB", "cluster.links.nic.per_message=3us"),
                  GS_OK, "%s", err.text);
     cr_expect_eq(scenario.note_count, 0u);
     cr_expect_eq(scenario.cluster.nic.sockets, (int)GS_SOCKETS_PROCESS);
     cr_expect_eq(scenario.cluster.nic.window_bytes, 4096);
+    cr_expect_eq(scenario.cluster.nic.queue_bytes, 8192);
     cr_expect_eq(scenario.cluster.nic.per_message_ns, 3000);
     cr_expect_eq(scenario.cluster.intra.sockets, (int)GS_SOCKETS_CHANNEL);
 }

@@ -112,6 +112,9 @@ Test(scenario_errors, of_links)
         {GS_EINVAL, "cluster.links.intra.window=4095B",
          "cluster.links.intra.window" HERE "4095B is below the least that a socket has; write 4KiB "
          "or more, or 0B for any"},
+        {GS_EINVAL, "cluster.links.nic.queue=1B",
+         "cluster.links.nic.queue" HERE "1B is below the least that a card takes; write 4KiB or "
+         "more, or 0B for cards that serve sockets in turn"},
         {GS_ENOTFOUND, "cluster.links.nic.curve=nosuch.txt",
          "cluster.links.nic.curve" HERE "nosuch.txt: no such file"},
         {GS_EINVAL, "cluster.links.nic.curve=" GS_TEST_SOURCE_DIR "/traces/profiles/resnet50.json",

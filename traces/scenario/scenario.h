@@ -82,6 +82,8 @@ typedef struct gs_link {
     double efficiency;         /* share of the nominal rate that payload gets */
     int sockets;               /* gs_link_sockets */
     int64_t window_bytes;      /* per process: a sender may be so far ahead of what came; 0: any */
+    int64_t queue_bytes;       /* with a window: a card is one queue, and has so much of a socket;
+                                  0: it serves sockets in turn */
     gs_time_ns per_message_ns; /* per process: of the sender, before a message is in its socket */
     const gs_curve *curve;     /* measured; NULL: none */
     char curve_file[256];

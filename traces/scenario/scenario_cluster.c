@@ -47,6 +47,8 @@ static const gs_field node_fields[] = {
      "first-in first-out: each channel, or, as over TCP, all from one process to another"},        \
     {"window", GS_FIELD_BYTES, GS_FIELD_AT(gs_link, window_bytes), "0B", 0, 1099511627776.0, NULL, \
      "of a socket of a process: how far its sender may be ahead of what has come; 0B: any"},       \
+    {"queue", GS_FIELD_BYTES, GS_FIELD_AT(gs_link, queue_bytes), "0B", 0, 1099511627776.0, NULL,   \
+     "with a window: each card is one queue, which acknowledgements wait in too, and holds so much of a socket; 0B: it serves sockets in turn"}, \
     {"per_message", GS_FIELD_DURATION, GS_FIELD_AT(gs_link, per_message_ns), "0s", 0, 1e9, NULL,   \
      "of a socket of a process: what each message costs its sender, one after the other"},         \
     {"curve", GS_FIELD_TEXT, GS_FIELD_AT(gs_link, curve_file), "", 0, 0, NULL,                     \
@@ -207,16 +209,25 @@ static gs_status read_servers(gs_scenario_reader *reader, gs_error *err)
 }
 
 /* A window of a few bytes would be an event a byte. */
-static gs_status check_window(const gs_scenario_reader *reader, const char *path,
-                              const gs_link *link, gs_error *err)
+static gs_status check_buffers(const gs_scenario_reader *reader, const char *section,
+                               const gs_link *link, gs_error *err)
 {
-    if (link->window_bytes == 0 || link->window_bytes >= WINDOW_MIN_BYTES) {
-        return GS_OK;
+    char path[GS_JSON_PATH_BYTES];
+    if (link->window_bytes != 0 && link->window_bytes < WINDOW_MIN_BYTES) {
+        snprintf(path, sizeof path, "%s.window", section);
+        return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                                "%lldB is below the least that a socket has; write 4KiB or more, "
+                                "or 0B for any",
+                                (long long)link->window_bytes);
     }
-    return gs_scenario_fail(reader, GS_EINVAL, path, err,
-                            "%lldB is below the least that a socket has; write 4KiB or more, or 0B "
-                            "for any",
-                            (long long)link->window_bytes);
+    if (link->queue_bytes != 0 && link->queue_bytes < WINDOW_MIN_BYTES) {
+        snprintf(path, sizeof path, "%s.queue", section);
+        return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                                "%lldB is below the least that a card takes; write 4KiB or more, "
+                                "or 0B for cards that serve sockets in turn",
+                                (long long)link->queue_bytes);
+    }
+    return GS_OK;
 }
 
 gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
@@ -228,8 +239,8 @@ gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
                                    &cluster->nic, err));
     GS_TRY(gs_scenario_read_object(reader, "cluster.links.intra", &gs_scenario_intra_table,
                                    &cluster->intra, err));
-    GS_TRY(check_window(reader, "cluster.links.nic.window", &cluster->nic, err));
-    GS_TRY(check_window(reader, "cluster.links.intra.window", &cluster->intra, err));
+    GS_TRY(check_buffers(reader, "cluster.links.nic", &cluster->nic, err));
+    GS_TRY(check_buffers(reader, "cluster.links.intra", &cluster->intra, err));
     GS_TRY(read_nodes(reader, err));
     GS_TRY(gs_scenario_read_codec_costs(reader, err));
     GS_TRY(read_servers(reader, err));

@@ -7,10 +7,11 @@
 
 enum { VALUE_BYTES = 128, LIST_BYTES = 256, ANYWHERE = GS_LAYERS_MAX + 1 };
 
-static const char *const link_rates[] = {"bandwidth", "latency",     "efficiency", "sockets",
-                                         "window",    "per_message", NULL};
-static const char *const link_keys[] = {"bandwidth", "latency",     "efficiency", "sockets",
-                                        "window",    "per_message", "curve",      NULL};
+static const char *const link_rates[] = {"bandwidth", "latency", "efficiency",  "sockets",
+                                         "window",    "queue",   "per_message", NULL};
+static const char *const link_keys[] = {"bandwidth",   "latency", "efficiency",
+                                        "sockets",     "window",  "queue",
+                                        "per_message", "curve",   NULL};
 
 /* Who said it: 0 the command line, 1 the file, 2 what it extends, ...; beyond all: nobody. */
 static uint32_t depth_of(const gs_scenario_reader *reader, const char *path)
@@ -85,10 +86,13 @@ static void note_unused(gs_scenario_reader *reader, const effect *of, const char
 /* What sockets alone have. */
 static void check_sockets(gs_scenario_reader *reader, const effect *of)
 {
-    static const char *const of_sockets[] = {"window", "per_message", NULL};
+    static const char *const of_sockets[] = {"window", "queue", "per_message", NULL};
+    static const char *const of_windows[] = {"queue", NULL};
     const gs_link *link = of->values;
     if (link->sockets != GS_SOCKETS_PROCESS) {
         note_unused(reader, of, of_sockets, "sockets is channel; say process");
+    } else if (link->window_bytes == 0) {
+        note_unused(reader, of, of_windows, "there is no window; say one");
     }
 }
 
