@@ -58,8 +58,8 @@ static int show_metric(gs_page *page, const gs_metric *metric)
 /* Everything that has a name, for "did you mean". */
 static const char *nearest(const char *name, gs_arena *arena)
 {
-    const char *names[NAMES_MAX] = {"matrix"};
-    size_t count = 1;
+    const char *names[NAMES_MAX] = {"matrix", "collective"};
+    size_t count = 2;
     for (uint32_t i = 0; i < gs_strategy_count() && count < NAMES_MAX; i++) {
         names[count++] = gs_strategy_at(i)->name;
     }
@@ -148,6 +148,9 @@ static int fill(gs_page *page, const gs_cli *cli, gs_arena *arena)
     if (strcmp(name, "matrix") == 0) {
         return gs_show_matrix(page);
     }
+    if (strcmp(name, "collective") == 0) {
+        return gs_show_tuning(page, cli);
+    }
     if (gs_strategy_find(name) != NULL) {
         return gs_show_strategy(page, cli, gs_strategy_find(name));
     }
@@ -192,8 +195,8 @@ static int check_words(const gs_cli *cli, gs_arena *arena)
         return GS_EXIT_USAGE;
     }
     bool costs = gs_strategy_find(cli->words[0]) != NULL && cli->flags.scenario[0] != '\0';
-    if (cli->word_count > 1 && !costs && gs_collective_find(cli->words[0]) == NULL &&
-        !is_scenario(cli->words[0], arena)) {
+    if (cli->word_count > 1 && !costs && strcmp(cli->words[0], "collective") != 0 &&
+        gs_collective_find(cli->words[0]) == NULL && !is_scenario(cli->words[0], arena)) {
         gs_complain("show %s: takes no more words, not %s", cli->words[0], cli->words[1]);
         return GS_EXIT_USAGE;
     }

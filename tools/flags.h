@@ -29,7 +29,7 @@ typedef struct gs_flags {
         tolerance[GS_FLAG_TEXT_BYTES], recording[GS_FLAG_TEXT_BYTES], replay[GS_FLAG_TEXT_BYTES];
     char timeline[GS_FLAG_TEXT_BYTES], window[GS_LABEL_BYTES];
     char label[GS_LABEL_BYTES], format[GS_LABEL_BYTES], collective[GS_LABEL_BYTES],
-        time_unit[GS_LABEL_BYTES];
+        time_unit[GS_LABEL_BYTES], size[GS_LABEL_BYTES];
 } gs_flags;
 
 typedef enum gs_flag_id {

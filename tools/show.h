@@ -20,6 +20,8 @@ int gs_show_strategy(gs_page *page, const gs_cli *cli, const gs_strategy *strate
 int gs_show_matrix(gs_page *page);
 /* Words after the name: ranks, bytes, bandwidth, latency. */
 int gs_show_collective(gs_page *page, const gs_cli *cli, const gs_collective *collective);
+/* Words after "collective": a kind, a scenario, its overrides; times of all algorithms. */
+int gs_show_tuning(gs_page *page, const gs_cli *cli);
 /* Its parameters, and what a megabyte of gradient becomes by default. */
 int gs_show_codec(gs_page *page, const gs_codec *codec);
 int gs_show_scenario(gs_page *page, const gs_cli *cli);

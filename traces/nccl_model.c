@@ -3,12 +3,21 @@
 #include "base/assert.h"
 #include "traces/device.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 enum { NODE_COLUMNS = 3, LINK_ROWS = 3, CORRECTIONS = 24 };
 enum { NVLINK, PCIE, NETWORK };
 enum { MOST_THREADS = 640, SLOW_RING_THREADS = 256 };
+/* src/init.cc and device.h: buffers of a channel hold 8 steps each; of LL128 and LL their size
+ * follows from threads, lines and flags. */
+enum {
+    BUFFER_BYTES = 4 << 20,
+    BUFFER_STEPS = 8,
+    LL_STEP_BYTES = 32 << 10,    /* without flags, half of what the step takes */
+    LL128_STEP_BYTES = 600 << 10 /* with flags, which are a 16th */
+};
 
 static const double PCIE_GBPS = 12.0; /* topo.h: what a slow ring stays within */
 
@@ -328,6 +337,8 @@ void gs_nccl_model_init(gs_nccl_model *model, const gs_nccl_machine *machine,
     *model = (gs_nccl_model){.ranks = machine->ranks,
                              .nodes = machine->nodes,
                              .channels = machine->channels,
+                             .buffer_bytes =
+                                 settings->buffer_bytes > 0 ? settings->buffer_bytes : BUFFER_BYTES,
                              .generation = machine->generation,
                              .is_x86 = machine->cpu != GS_NCCL_OTHER_CPU};
     for (int a = 0; a < GS_NCCL_ALGORITHM_COUNT; a++) {
@@ -408,4 +419,43 @@ uint32_t gs_nccl_channels(const gs_nccl_model *model, gs_nccl_algorithm algorith
     }
     int64_t fit = bytes / (threshold * model->threads[algorithm][protocol]);
     return fit < 1 ? 1 : fit < model->channels ? (uint32_t)fit : model->channels;
+}
+
+/* A piece becomes half as long while fewer than so many of it are on their way a channel. */
+static int64_t halve(int64_t piece, int64_t channel_bytes, double pieces, int64_t least)
+{
+    while ((double)(channel_bytes / piece) < pieces && piece > least) {
+        piece /= 2;
+    }
+    return piece;
+}
+
+int64_t gs_nccl_piece_bytes(const gs_nccl_model *model, gs_nccl_algorithm algorithm,
+                            gs_nccl_protocol protocol, int64_t bytes)
+{
+    if (algorithm != GS_NCCL_TREE) {
+        return 0;
+    }
+    int64_t share = bytes / gs_nccl_channels(model, algorithm, protocol, bytes);
+    double node_ranks = (double)model->ranks / model->nodes;
+    int levels = floor_log2(model->nodes);
+    int64_t piece = model->buffer_bytes / BUFFER_STEPS;
+    switch (protocol) {
+    case GS_NCCL_LL:
+        return LL_STEP_BYTES;
+    case GS_NCCL_LL128: {
+        double steps = 1.0 + levels + 0.1 * node_ranks;
+        piece = halve(LL128_STEP_BYTES, share, steps * 64.0 / node_ranks, 128 << 10);
+        return halve(piece, share, steps * 16.0 / node_ranks, 32 << 10) / 16 * 15;
+    }
+    case GS_NCCL_SIMPLE: {
+        double depth = floor(node_ranks) - 1.0 + levels;
+        piece = halve(piece, share, depth * 8.0, 128 << 10);
+        piece = halve(piece, share, depth * 4.0, 64 << 10);
+        return halve(piece, share, depth, 32 << 10);
+    }
+    case GS_NCCL_PROTOCOL_COUNT:
+        break;
+    }
+    return 0;
 }

@@ -81,6 +81,7 @@ typedef struct gs_nccl_settings {
     int pat;                 /* NCCL_PAT_ENABLE; 0, 1, or 2: with one rank a node */
     uint32_t threads;        /* NCCL_NTHREADS; 0: NCCL's */
     uint32_t ll128_threads;  /* NCCL_LL128_NTHREADS; 0: NCCL's */
+    int64_t buffer_bytes;    /* NCCL_BUFFSIZE; 0: NCCL's */
 } gs_nccl_settings;
 
 /* The model of one communicator. rate 0: NCCL does not use that combination there. */
@@ -90,6 +91,7 @@ typedef struct gs_nccl_model {
     double rate_gbps[GS_NCCL_FUNCTION_COUNT][GS_NCCL_ALGORITHM_COUNT][GS_NCCL_PROTOCOL_COUNT];
     uint32_t threads[GS_NCCL_ALGORITHM_COUNT][GS_NCCL_PROTOCOL_COUNT];
     uint32_t ranks, nodes, channels;
+    int64_t buffer_bytes; /* of Simple, a channel */
     int generation;
     bool is_x86;
 } gs_nccl_model;
@@ -120,6 +122,10 @@ bool gs_nccl_choose(const gs_nccl_model *model, gs_nccl_function function, int64
  * would have too little each. */
 uint32_t gs_nccl_channels(const gs_nccl_model *model, gs_nccl_algorithm algorithm,
                           gs_nccl_protocol protocol, int64_t bytes);
+
+/* Payload that a tree passes on as one piece; 0: the algorithm is no tree, whose pieces matter. */
+int64_t gs_nccl_piece_bytes(const gs_nccl_model *model, gs_nccl_algorithm algorithm,
+                            gs_nccl_protocol protocol, int64_t bytes);
 
 /* Volta, Ampere, ... of a device by its name ("A100-80GB"); -1: not known. */
 int gs_nccl_generation_of(const char *device);

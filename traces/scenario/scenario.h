@@ -26,6 +26,7 @@
 #include "traces/rate_trace.h"
 #include "traces/record.h"
 #include "traces/stored_input.h"
+#include "traces/tuning.h"
 
 enum { GS_NAME_BYTES = 64, GS_CALIBRATION_KEY_BYTES = 96 };
 
@@ -103,6 +104,7 @@ typedef struct gs_cluster {
     int64_t servers;         /* parameter-server entities offered */
     const uint32_t *slot_of; /* [ranks]: where ranks are; slots are numbered node by node in file
                                 order. NULL: rank r is in slot r */
+    gs_tuning tuning;
     const gs_codec_cost *codecs;
     uint32_t codec_count;
 } gs_cluster;
@@ -301,6 +303,14 @@ typedef struct gs_place {
 } gs_place;
 
 gs_place gs_scenario_place_of(const gs_scenario *scenario, uint32_t rank);
+
+/* Of a node; 1 where every rank has its own. */
+uint32_t gs_scenario_node_nics(const gs_scenario *scenario);
+
+/* How NCCL's model sees a communicator of `members` ranks, `inner` of them on each node. false: it
+ * has one rank, or its nodes are not whole. */
+bool gs_scenario_nccl_machine(const gs_scenario *scenario, uint32_t members, uint32_t inner,
+                              gs_nccl_machine *out);
 
 /* Node of a rank, and its group. */
 uint32_t gs_scenario_node_of(const gs_scenario *scenario, uint32_t rank);

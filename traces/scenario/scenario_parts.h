@@ -103,6 +103,7 @@ typedef struct gs_scenario_reader {
     uint32_t fault_count;
     gs_gate_config *gates;
     uint32_t gate_count;
+    const void *measured; /* cluster.tuning.measured as the file says it */
     const char **metrics;
     uint32_t metric_count;
     const char *notes[GS_NOTES_MAX];
@@ -144,6 +145,12 @@ gs_status gs_scenario_apply_codec_cost(gs_scenario_reader *reader, gs_coding *co
                                        gs_error *err);
 gs_status gs_scenario_read_calibration(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_curves(gs_scenario_reader *reader, gs_error *err);
+/* cluster.tuning and cluster.nccl, once the links' curves are read: NCCL's model may take the place
+ * of one. */
+gs_status gs_scenario_read_tuning(gs_scenario_reader *reader, gs_error *err);
+/* Adds rules behind those of the user for every communicator of a strategy. Errors: GS_ENOMEM. */
+gs_status gs_scenario_tune(gs_scenario_reader *reader, const gs_job *job, const gs_layout *layout,
+                           gs_selection *selection, gs_error *err);
 gs_status gs_scenario_read_noise(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_strategies(gs_scenario_reader *reader, gs_error *err);
@@ -155,6 +162,7 @@ gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err);
 bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_placement(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_topology(const gs_scenario_reader *reader, gs_json *cluster);
+bool gs_scenario_write_tuning(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_calibration(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_workload(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_noise(const gs_scenario_reader *reader, gs_json *root);
@@ -176,6 +184,9 @@ extern const gs_field_table gs_scenario_nic_table;
 extern const gs_field_table gs_scenario_intra_table;
 extern const gs_field_table gs_scenario_placement_table;
 extern const gs_field_table gs_scenario_servers_table;
+extern const gs_field_table gs_scenario_tuning_table;
+extern const gs_field_table gs_scenario_measured_table;
+extern const gs_field_table gs_scenario_nccl_table;
 extern const gs_field_table gs_scenario_codec_cost_table;
 extern const gs_field_table gs_scenario_calibration_table;
 extern const gs_field_table gs_scenario_calibrated_table;

@@ -75,6 +75,9 @@ static gs_status hash_files(const gs_scenario_reader *reader, uint64_t *hash, gs
             GS_TRY(gs_whole_file_hash(single[i], *hash, hash, err));
         }
     }
+    for (uint32_t i = 0; i < cluster->tuning.table_count; i++) {
+        GS_TRY(gs_whole_file_hash(cluster->tuning.table_files[i], *hash, hash, err));
+    }
     /* Where the data was not read, nothing depends on it. */
     const gs_workload *workload = &reader->out->workload;
     const char *file;
@@ -101,6 +104,11 @@ static bool hide_files(const gs_scenario_reader *reader, const gs_json_at *root)
     bool ok = true;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && ok; i++) {
         ok = hide_key(root, keys[i]);
+    }
+    for (uint32_t i = 0; i < reader->out->cluster.tuning.table_count && ok; i++) {
+        char key[GS_JSON_PATH_BYTES];
+        snprintf(key, sizeof key, "cluster.tuning.measured[%u].curve", i);
+        ok = hide_key(root, key);
     }
     for (; files != NULL && *files != NULL && ok; files++) {
         char key[GS_JSON_PATH_BYTES];

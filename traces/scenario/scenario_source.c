@@ -215,6 +215,17 @@ static gs_status rebase(gs_scenario_source *source, const gs_scenario_layer *lay
     for (size_t i = 0; i < sizeof unbundled / sizeof unbundled[0]; i++) {
         GS_TRY(rebase_key(source, layer, unbundled[i], false, err));
     }
+    gs_json_at tables;
+    size_t table_count =
+        gs_scenario_path_find(&layer->document, "cluster.tuning.measured", &tables) &&
+                gs_json_kind_of(tables.value) == GS_JSON_LIST
+            ? gs_json_count(tables.value)
+            : 0;
+    for (size_t i = 0; i < table_count; i++) {
+        char key[GS_JSON_PATH_BYTES];
+        snprintf(key, sizeof key, "cluster.tuning.measured[%zu].curve", i);
+        GS_TRY(rebase_key(source, layer, key, true, err));
+    }
     for (size_t i = 0; gs_data_source_at(i) != NULL; i++) {
         const char *const *files = gs_data_source_at(i)->files;
         for (; files != NULL && *files != NULL; files++) {

@@ -391,6 +391,7 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
             return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
                            choices[i].label, inner.text);
         }
+        GS_TRY(gs_scenario_tune(reader, &job, &layout, &choices[i].selection, err));
         choices[i].algorithm =
             layout.communicator_count == 0
                 ? ""
