@@ -6,7 +6,7 @@
 #   bed.sh [--bed NAME] rate HOST RATE                change a card: a number from 0, or "all"
 #   bed.sh [--bed NAME] schedule [--start UNIX_SECONDS | --each] FILE
 #   bed.sh [--bed NAME] run [--mpi openmpi|mpich] [--hosts N] [--] COMMAND...
-#       one rank on each host, or on the first N
+#       one rank on each host, or on the first N; before all else where bed.sh is nice below 0
 #   bed.sh [--bed NAME] down                          remove all of it, whatever state it is in
 #
 # RATE is what tc reads: 200mbit. A schedule has lines "at SECONDS HOST RATE", times rising, and
@@ -410,6 +410,12 @@ run() {
     if [ -f "$state/running" ] && is_ours "$(cat "$state/running")"; then
         die "bed \"$bed\" is running something already"
     fi
+    prefer=
+    if [ "$(nice)" -lt 0 ]; then
+        command -v cc >/dev/null || skip "there is no C compiler cc, which ranks before all else need"
+        prefer=$state/prefer
+        cc -O2 -o "$prefer" "$here/prefer.c"
+    fi
     echo $$ >"$state/running"
     kill_all processes_of_runs # of a run that was killed itself
     # A signal must not wait until the ranks have ended, and no rank may stay behind.
@@ -420,7 +426,7 @@ run() {
     (
         trap - INT TERM HUP EXIT
         export GSBED_RUN="$bed" TMPDIR="$state/tmp"
-        "run_$mpi" "${list%,}" "$@"
+        "run_$mpi" "${list%,}" ${prefer:+"$prefer"} "$@"
     ) &
     child=$!
     code=0
