@@ -10,6 +10,7 @@
 #include "traces/importers/importer.h"
 #include "traces/importers/profile_json.h"
 #include "traces/importers/trace_stat.h"
+#include "traces/node_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,13 +82,15 @@ static int stat_files(const gs_cli *cli, const gs_imported *imported)
 
 static int import_files(const gs_cli *cli, const gs_imported *imported)
 {
-    if (imported->profile == NULL && imported->curve_count == 0) {
+    if (imported->profile == NULL && imported->curve_count == 0 && imported->node == NULL) {
         gs_complain("%s: %s holds nothing that a scenario could use; gradsync trace slow reads it",
                     cli->words[1], imported->format);
         return GS_EXIT_USAGE;
     }
     gs_json *document = gs_need(gs_json_new_object());
-    if (gs_trace_import_json(imported, document) != GS_OK) {
+    bool fine = imported->node != NULL ? gs_node_json_write(imported->node, document)
+                                       : gs_trace_import_json(imported, document) == GS_OK;
+    if (!fine) {
         gs_need(NULL);
     }
     int code = print_document(cli, document);

@@ -72,6 +72,17 @@ static void put_curve(const gs_curve *curve, FILE *out)
     }
 }
 
+static void put_node(const gs_node_graph *node, FILE *out)
+{
+    uint32_t sockets = 0;
+    for (uint32_t i = 0; i < node->part_count; i++) {
+        sockets += node->parts[i].kind == GS_NODE_SOCKET ? 1 : 0;
+    }
+    fprintf(out, ", %u GPU%s, %u nic%s, %u socket%s, %u link%s", node->gpu_count,
+            node->gpu_count == 1 ? "" : "s", node->nic_count, node->nic_count == 1 ? "" : "s",
+            sockets, sockets == 1 ? "" : "s", node->edge_count, node->edge_count == 1 ? "" : "s");
+}
+
 char *gs_trace_line(const gs_imported *imported)
 {
     char *line = NULL;
@@ -83,6 +94,9 @@ char *gs_trace_line(const gs_imported *imported)
     }
     for (uint32_t i = 0; i < imported->curve_count; i++) {
         put_curve(&imported->curves[i], out);
+    }
+    if (imported->node != NULL) {
+        put_node(imported->node, out);
     }
     if (imported->ops != NULL) {
         fprintf(out, ", %u operations of %u types", imported->ops->op_count,
@@ -97,7 +111,7 @@ char *gs_trace_line(const gs_imported *imported)
 
 /* --- the page -------------------------------------------------------------------------------- */
 
-typedef enum column_kind { PLAIN, KNOWN, TIME, BYTES, RATE } column_kind;
+typedef enum column_kind { TEXT, PLAIN, KNOWN, TIME, BYTES, RATE } column_kind;
 
 typedef struct stat_column {
     const char *title;
@@ -118,7 +132,7 @@ static const stat_column rank_columns[] = {
 };
 
 static const stat_column curve_columns[] = {
-    {"collective", "collective", "collective", PLAIN},
+    {"collective", "collective", "collective", TEXT},
     {"ranks", "ranks", "ranks", KNOWN},
     {"hosts", "hosts", "hosts", KNOWN},
     {"sizes", "points", "points", PLAIN},
@@ -129,9 +143,17 @@ static const stat_column curve_columns[] = {
 };
 
 static const stat_column op_columns[] = {
-    {"type", "type", "type", PLAIN},
+    {"type", "type", "type", TEXT},
     {"operations", "count", "count", PLAIN},
     {"time in all", "total_ns", "total_ns", TIME},
+};
+
+static const stat_column link_columns[] = {
+    {"from", "from", "from", TEXT},
+    {"to", "to", "to", TEXT},
+    {"kind", "kind", "kind", TEXT},
+    {"links", "count", "count", PLAIN},
+    {"rate each way", "rate_bps", "rate_bps", RATE},
 };
 
 static void add_cell(gs_table *table, const stat_column *column, const gs_json_at *row)
@@ -150,6 +172,7 @@ static void add_cell(gs_table *table, const stat_column *column, const gs_json_a
     }
     char exact[32];
     char shown[GS_UNIT_TEXT_BYTES];
+    char exact_rate[GS_UNIT_TEXT_BYTES];
     snprintf(exact, sizeof exact, "%lld", (long long)number);
     switch (column->kind) {
     case TIME:
@@ -159,8 +182,9 @@ static void add_cell(gs_table *table, const stat_column *column, const gs_json_a
         gs_format_bytes(number, shown);
         break;
     case RATE:
-        gs_format_rate(number, shown);
+        snprintf(shown, sizeof shown, "%s", number == 0 ? "-" : gs_format_rate(number, exact_rate));
         break;
+    case TEXT:
     case PLAIN:
         snprintf(shown, sizeof shown, "%s", exact);
         break;
@@ -175,8 +199,7 @@ static void fill_rows(gs_table *table, const stat_column *columns, size_t count,
                       const gs_json_at *rows)
 {
     for (size_t c = 0; c < count; c++) {
-        bool is_text =
-            strcmp(columns[c].key, "collective") == 0 || strcmp(columns[c].key, "type") == 0;
+        bool is_text = columns[c].kind == TEXT;
         gs_table_add_column(table, (gs_table_column){columns[c].title, columns[c].name, !is_text});
     }
     gs_json_at row;
@@ -219,11 +242,34 @@ static void add_fit(gs_page *page, const gs_curve *curve)
         curve->collective, text, 100.0 * half.median_ratio, 100.0 * half.worst_ratio);
 }
 
+/* "nearest nics: gpu0 mlx5_0 (PIX), ..." */
+static void add_nics(gs_page *page, const gs_node_graph *node)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = gs_need(open_memstream(&text, &bytes));
+    for (uint32_t gpu = 0; gpu < node->gpu_count && node->nic_count > 0; gpu++) {
+        char distance[16];
+        uint32_t nic = gs_node_graph_nearest_nic(node, gpu);
+        const gs_node_path *path = &node->to_nic[(size_t)gpu * node->nic_count + nic];
+        fprintf(out, "%s%s %s (%s)", gpu == 0 ? "" : ", ", node->parts[node->gpus[gpu]].name,
+                node->parts[node->nics[nic]].name,
+                gs_node_graph_distance(node, path, distance, sizeof distance));
+    }
+    fclose(out);
+    (void)gs_need(text);
+    if (node->nic_count > 0) {
+        gs_page_note(page, "nearest nics: %s", text);
+    }
+    free(text);
+}
+
 void gs_trace_fill(gs_page *page, const gs_imported *imported)
 {
     gs_json_at document = {.value = gs_need(gs_json_new_object()), .file = "trace"};
     gs_json_at rows;
     gs_json_at profile;
+    gs_json_at node;
     if (gs_trace_stat(imported, document.value) != GS_OK) {
         gs_need(NULL);
     }
@@ -246,6 +292,9 @@ void gs_trace_fill(gs_page *page, const gs_imported *imported)
         fill_rows(&page->table, rank_columns, sizeof rank_columns / sizeof *rank_columns, &rows);
     } else if (gs_json_find(&document, "curves", &rows)) {
         fill_rows(&page->table, curve_columns, sizeof curve_columns / sizeof *curve_columns, &rows);
+    } else if (gs_json_find(&document, "node", &node) && gs_json_find(&node, "links", &rows)) {
+        fill_rows(&page->table, link_columns, sizeof link_columns / sizeof *link_columns, &rows);
+        add_nics(page, imported->node);
     } else if (gs_json_find(&document, "ops", &rows)) {
         fill_rows(&page->table, op_columns, sizeof op_columns / sizeof *op_columns, &rows);
     }

@@ -33,6 +33,12 @@ Test(import_registry, real_files_are_told_apart)
         {"traces/kineto/dlrm_8ranks/worker7.pt.trace.json.gz", "kineto"},
         {"traces/nccl_tests/h100_10nodes_1gpu_each.log", "nccl_tests"},
         {"traces/nccl_tests/h100_p5_efa_2nodes_excerpt_mpi_prefix.log", "nccl_tests"},
+        {"traces/nccl_topo_xml/aws_p4d-24xl-topo.xml", "nccl_topo"},
+        {"traces/nccl_topo_xml/azure_ncv4-graph.xml", "nccl_topo"},
+        {"traces/nccl_topo_xml/dump_8x_rtx3090_pcie_1ib.xml", "nccl_topo"},
+        {"traces/nvidia_smi_topo/2x_phb.txt", "smi_topo"},
+        {"traces/nvidia_smi_topo/8x_h100_p2p_r.txt", "smi_topo"},
+        {"traces/nvidia_smi_topo/8x_v100_cubemesh_uneven_tabs.txt", "smi_topo"},
     };
     for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
         const char *file = test_data_path(FILES[i].file);
@@ -45,12 +51,10 @@ Test(import_registry, real_files_are_told_apart)
 /* Formats that have no importer must not be taken for one that has. */
 Test(import_registry, files_of_other_formats_are_refused_with_the_known_ones)
 {
-    static const char *const FILES[] = {"traces/iperf3/own_tcp_text.txt",
-                                        "traces/ping/own_ping_q.txt",
-                                        "traces/goal/binary_tree_32.goal",
-                                        "traces/simgrid/griffon.xml",
-                                        "traces/nccl_topo_xml/aws_p4d-24xl-topo.xml",
-                                        "traces/failures/acme_cluster_summary.csv"};
+    static const char *const FILES[] = {
+        "traces/iperf3/own_tcp_text.txt", "traces/ping/own_ping_q.txt",
+        "traces/goal/binary_tree_32.goal", "traces/simgrid/griffon.xml",
+        "traces/failures/acme_cluster_summary.csv"};
     for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
         const char *file = test_data_path(FILES[i]);
         const gs_importer *found = NULL;

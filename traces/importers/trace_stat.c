@@ -254,6 +254,55 @@ static bool set_ops(gs_json *into, const gs_op_trace *ops)
     return gs_json_set(into, "ops", list) && fine;
 }
 
+static bool set_links(gs_json *into, const gs_node_graph *node)
+{
+    gs_json *list = gs_json_new_list();
+    bool fine = true;
+    for (uint32_t i = 0; i < node->edge_count; i++) {
+        const gs_node_edge *edge = &node->edges[i];
+        gs_json *object = gs_json_new_object();
+        fine = set_text(object, "from", node->parts[edge->a].name) && fine;
+        fine = set_text(object, "to", node->parts[edge->b].name) && fine;
+        fine = set_text(object, "kind", gs_node_edge_names[edge->kind]) && fine;
+        fine = set_int(object, "count", edge->count) && fine;
+        fine = set_int(object, "rate_bps", edge->rate_bps) && fine;
+        fine = gs_json_add(list, object) && fine;
+    }
+    return gs_json_set(into, "links", list) && fine;
+}
+
+/* Each GPU with the nic that it would use, and how far that is. */
+static bool set_gpus(gs_json *into, const gs_node_graph *node)
+{
+    gs_json *list = gs_json_new_list();
+    bool fine = true;
+    for (uint32_t gpu = 0; gpu < node->gpu_count; gpu++) {
+        gs_json *object = gs_json_new_object();
+        fine = set_text(object, "gpu", node->parts[node->gpus[gpu]].name) && fine;
+        if (node->nic_count > 0) {
+            char distance[16];
+            uint32_t nic = gs_node_graph_nearest_nic(node, gpu);
+            const gs_node_path *path = &node->to_nic[(size_t)gpu * node->nic_count + nic];
+            fine = set_text(object, "nic", node->parts[node->nics[nic]].name) && fine;
+            fine = set_text(object, "distance",
+                            gs_node_graph_distance(node, path, distance, sizeof distance)) &&
+                   fine;
+            fine = set_int(object, "nic_rate_bps", node->parts[node->nics[nic]].rate_bps) && fine;
+        }
+        fine = gs_json_add(list, object) && fine;
+    }
+    return gs_json_set(into, "gpus", list) && fine;
+}
+
+static bool set_node(gs_json *into, const gs_node_graph *node)
+{
+    gs_json *object = gs_json_new_object();
+    bool fine = set_text(object, "source", node->source);
+    fine = set_gpus(object, node) && fine;
+    fine = set_links(object, node) && fine;
+    return gs_json_set(into, "node", object) && fine;
+}
+
 gs_status gs_trace_stat(const gs_imported *imported, gs_json *into)
 {
     bool fine = set_text(into, "format", imported->format);
@@ -270,6 +319,9 @@ gs_status gs_trace_stat(const gs_imported *imported, gs_json *into)
     }
     if (imported->ops != NULL) {
         fine = set_ops(into, imported->ops) && fine;
+    }
+    if (imported->node != NULL) {
+        fine = set_node(into, imported->node) && fine;
     }
     return fine ? GS_OK : GS_ENOMEM;
 }

@@ -117,6 +117,9 @@ static gs_status import_node(gs_scenario_reader *reader, const gs_node_graph **o
                                 "XML, the text of nvidia-smi topo -m, or gradsync.node/1",
                                 fabric->node_file, imported.format);
     }
+    for (uint32_t i = 0; i < imported.note_count; i++) {
+        gs_scenario_note(reader, "%s: \"%s\": %s", path, fabric->node_file, imported.notes[i]);
+    }
     *out = imported.node;
     return GS_OK;
 }
