@@ -100,10 +100,10 @@ static gs_sim_op_begin *begin_of(gs_sim *sim, uint32_t index, const gs_op_signat
     return &sim->op_begins[op->communicator * sim->job.ranks + index];
 }
 
-void gs_sim_look_op_start(gs_sim *sim, uint32_t index, const gs_op_signature *op)
+void gs_sim_look_op_start(gs_sim *sim, uint32_t index, const gs_op_signature *op, gs_time_ns at_ns)
 {
     *begin_of(sim, index, op) =
-        (gs_sim_op_begin){.at_ns = now_ns(sim), .step = step_under_way(sim, index)};
+        (gs_sim_op_begin){.at_ns = at_ns, .step = step_under_way(sim, index)};
 }
 
 void gs_sim_look_op_end(gs_sim *sim, uint32_t index, const gs_op_signature *op,

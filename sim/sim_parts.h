@@ -232,7 +232,8 @@ void gs_sim_look_step(gs_sim *sim, uint32_t worker); /* its account has begun th
 /* The segment before worker->segment. */
 void gs_sim_look_compute(gs_sim *sim, uint32_t worker, gs_time_ns from_ns, gs_time_ns duration);
 void gs_sim_look_blocking(gs_sim *sim, uint32_t worker, gs_time_ns last_came_ns);
-void gs_sim_look_op_start(gs_sim *sim, uint32_t worker, const gs_op_signature *op);
+void gs_sim_look_op_start(gs_sim *sim, uint32_t worker, const gs_op_signature *op,
+                          gs_time_ns at_ns);
 void gs_sim_look_op_end(gs_sim *sim, uint32_t worker, const gs_op_signature *op,
                         gs_time_ns last_start_ns);
 /* A rank's share of an op that a curve times: to the next rank. */

@@ -154,11 +154,18 @@ void gs_sim_world_left(gs_sim *sim, const gs_sim_left *left)
 
 /* ---------------------------------------------------------------- the stream */
 
+/* When the entity's stream comes to what is asked for now. */
+static gs_tick stream_at(const gs_sim *sim, gs_peer self)
+{
+    gs_tick free_at = sim->entities[index_of(sim, self)].stream_free;
+    return free_at > sim->loop.now ? free_at : sim->loop.now;
+}
+
 /* Puts work on the entity's stream. */
 static void on_stream(gs_sim *sim, gs_peer self, gs_time_ns duration, gs_span_kind kind)
 {
     gs_sim_entity *entity = entity_of(sim, self);
-    gs_tick start = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
+    gs_tick start = stream_at(sim, self);
     entity->stream_free = gs_tick_after(start, gs_ticks(duration));
     if (entity->stream_free >= GS_TICK_END) {
         gs_sim_loop_end_time(&sim->loop);
@@ -235,11 +242,11 @@ static void end_native(gs_sim *sim, const gs_op_signature *op)
 static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature *op, gs_slice data)
 {
     gs_sim *sim = host;
-    gs_step_account_op_start(&sim->accounts[self.index], op->communicator, op->sequence,
-                             now_ns(sim));
-    bool all = gs_group_ops_start(&sim->ops, self.index, op, now_ns(sim));
+    gs_time_ns at = gs_tick_ns(stream_at(sim, self)); /* its data are there then */
+    gs_step_account_op_start(&sim->accounts[self.index], op->communicator, op->sequence, at);
+    bool all = gs_group_ops_start(&sim->ops, self.index, op, at);
     if (sim->timeline != NULL) {
-        gs_sim_look_op_start(sim, self.index, op);
+        gs_sim_look_op_start(sim, self.index, op, at);
     }
     if (!gs_sim_sum_start(sim, self.index, op, data, all)) {
         unequal_slices(sim, self);
@@ -378,8 +385,8 @@ static void send_message(gs_sim *sim, const gs_message *message, gs_slice data, 
     uint32_t over =
         gs_sim_net_channel(&sim->net, index_of(sim, message->from), to, sim->net.communicators);
     if (message->from.role == GS_WORKER) { /* what is coded goes once the stream has coded it */
-        gs_tick at = entity->stream_free > sim->loop.now ? entity->stream_free : sim->loop.now;
-        gs_step_account_send_start(&sim->accounts[message->from.index], slot, gs_tick_ns(at));
+        gs_step_account_send_start(&sim->accounts[message->from.index], slot,
+                                   gs_tick_ns(stream_at(sim, message->from)));
     }
     gs_sim_net_send(&sim->net, over, bytes, entity->stream_free, index);
 }

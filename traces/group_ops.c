@@ -153,10 +153,11 @@ bool gs_group_ops_start(gs_group_ops *ops, uint32_t member, const gs_op_signatur
 {
     gs_group_op_line *line = line_of(ops, member, signature->communicator);
     gs_group_op *op = find(line, signature->sequence);
+    op->latest_ns = at > op->latest_ns ? at : op->latest_ns;
     if (++op->started < line->members) {
         return false;
     }
-    op->last_start_ns = at;
+    op->last_start_ns = op->latest_ns;
     return true;
 }
 

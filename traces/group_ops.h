@@ -18,7 +18,8 @@ typedef struct gs_group_op {
     gs_op_signature signature; /* as the first member issued it */
     uint32_t first_member;
     uint32_t issued, started, ended;
-    gs_time_ns last_start_ns; /* once all have started */
+    gs_time_ns latest_ns;     /* start so far */
+    gs_time_ns last_start_ns; /* once all have started: the latest */
 } gs_group_op;
 
 typedef struct gs_group_op_line {
@@ -48,7 +49,7 @@ uint32_t gs_group_ops_line(const gs_group_ops *ops, uint32_t member, uint32_t co
 GS_MUST_USE gs_status gs_group_ops_issue(gs_group_ops *ops, uint32_t member,
                                          const gs_op_signature *signature, gs_error *err);
 
-/* A member starts; true: it was the last, and all have started at `at`. */
+/* A member starts at `at`, which may be still to come; true: it was the last to say so. */
 bool gs_group_ops_start(gs_group_ops *ops, uint32_t member, const gs_op_signature *signature,
                         gs_time_ns at);
 
