@@ -1,475 +1,298 @@
-#include "sim/fairshare.h"
+#include "sim/fairshare_parts.h"
 
 #include <math.h>
+#include <string.h>
 
-/* A link is full, and a rate not below another, up to this share: rounding of sums over thousands
- * of flows stays below it. A certificate flow has at least capacity ÷ flows, so that its rate is
- * off by no more than flows times this. */
-static const double TOLERANCE = 1e-12;
-/* A repaired rate this near to the old one is the old one: what differs is rounding. */
-static const double UNCHANGED = 1e-13;
+/* ---------------------------------------------------------------- memory */
 
-typedef struct link_work {
-    double spare;     /* capacity that flows outside the set leave */
-    double left;      /* of it, not yet given to flows of the set */
-    double level;     /* rate at which the link fixed flows of the set; HUGE_VAL: it fixed none */
-    uint32_t members; /* flows of the set on it */
-    uint32_t open;    /* of them, without a rate yet */
-    bool filled;      /* left is that of the last filling */
-} link_work;
-
-typedef struct level_entry {
-    double level; /* never above the link's true level, which only rises while a set is filled */
-    uint32_t link;
-} level_entry;
-
-struct gs_fairshare_work {
-    link_work *links;  /* [link_count] */
-    uint32_t *touched; /* [touched_count] links with members */
-    uint32_t touched_count;
-    level_entry *heap; /* [heap_count], least level first */
-    uint32_t heap_count;
-};
-
-gs_fairshare *gs_fairshare_create(uint32_t link_count, uint32_t flow_capacity, gs_arena *arena)
+/* What grows with the flows; old content is copied. */
+static bool take_flows(gs_fairshare *fairshare, gs_fairshare_work *work, gs_arena *arena)
 {
-    GS_ASSERT(flow_capacity < GS_FAIRSHARE_NONE / GS_ROUTE_MAX);
+    size_t flows = fairshare->flow_capacity;
+    /* A link has a chunk once it holds more than fit into it. */
+    size_t places = flows * fairshare->route_max;
+    size_t chunks = places / GS_FAIRSHARE_CHUNK + places / GS_FAIRSHARE_INLINE + 1;
+    uint32_t none = 2 * fairshare->link_count;
+    fairshare->codes = GS_TAKE(arena, uint32_t, flows);
+    fairshare->route_counts = GS_TAKE(arena, uint8_t, flows);
+    fairshare->hops = GS_TAKE(arena, gs_fairshare_hop, flows << fairshare->route_shift);
+    fairshare->moved = GS_TAKE(arena, gs_fairshare_move, flows);
+    work->in_set = GS_TAKE(arena, bool, flows);
+    work->chunks = GS_TAKE(arena, gs_fairshare_chunk, chunks);
+    if (fairshare->codes == NULL || fairshare->route_counts == NULL || fairshare->hops == NULL ||
+        fairshare->moved == NULL || work->in_set == NULL || work->chunks == NULL) {
+        return false;
+    }
+    for (size_t flow = 0; flow < flows; flow++) {
+        fairshare->codes[flow] = none;
+    }
+    for (size_t chunk = 0; chunk < chunks; chunk++) {
+        work->chunks[chunk].next = chunk + 1 < chunks ? (uint32_t)chunk + 1 : GS_FAIRSHARE_NO_CHUNK;
+    }
+    work->chunk_count = (uint32_t)chunks;
+    work->free_chunk = 0;
+    return true;
+}
+
+static uint32_t shift_of(uint32_t route_max)
+{
+    uint32_t shift = 0;
+    while (UINT32_C(1) << shift < route_max) {
+        shift++;
+    }
+    return shift;
+}
+
+static void expect_size(uint32_t flow_capacity, uint32_t route_max)
+{
+    GS_ASSERT(route_max >= 1 && route_max <= GS_FAIRSHARE_ROUTE_MAX);
+    GS_ASSERT(flow_capacity < UINT32_MAX >> (shift_of(route_max) + 1));
+}
+
+gs_fairshare *gs_fairshare_create(uint32_t link_count, uint32_t flow_capacity, uint32_t route_max,
+                                  gs_arena *arena)
+{
+    GS_ASSERT(link_count < UINT32_MAX / 2);
+    expect_size(flow_capacity, route_max);
     gs_fairshare *fairshare = GS_TAKE(arena, gs_fairshare, 1);
     gs_fairshare_work *work = GS_TAKE(arena, gs_fairshare_work, 1);
     if (fairshare == NULL || work == NULL) {
         return NULL;
     }
-    work->links = GS_TAKE(arena, link_work, link_count);
+    *fairshare = (gs_fairshare){
+        .link_count = link_count,
+        .flow_capacity = flow_capacity,
+        .route_max = route_max,
+        .route_shift = shift_of(route_max),
+        .links = GS_TAKE(arena, gs_fairshare_link, link_count),
+        .levels = GS_TAKE(arena, double, 2 * ((size_t)link_count + 1)),
+        .levelled = GS_TAKE(arena, uint32_t, link_count),
+        .work = work,
+    };
+    work->links = GS_TAKE(arena, gs_fairshare_repair, link_count);
     work->touched = GS_TAKE(arena, uint32_t, link_count);
-    work->heap = GS_TAKE(arena, level_entry, link_count);
-    fairshare->work = work;
-    fairshare->links = GS_TAKE(arena, gs_fairshare_link, link_count);
-    fairshare->flows = GS_TAKE(arena, gs_fairshare_flow, flow_capacity);
-    fairshare->changes = GS_TAKE(arena, gs_fairshare_change, flow_capacity);
-    if (work->links == NULL || work->touched == NULL || work->heap == NULL ||
-        fairshare->links == NULL || fairshare->flows == NULL || fairshare->changes == NULL) {
+    work->heap = GS_TAKE(arena, gs_fairshare_entry, link_count);
+    work->elastic = GS_TAKE(arena, gs_fairshare_elastic, link_count);
+    if (fairshare->links == NULL || fairshare->levels == NULL || fairshare->levelled == NULL ||
+        work->links == NULL || work->touched == NULL || work->heap == NULL ||
+        work->elastic == NULL || !take_flows(fairshare, work, arena)) {
         return NULL;
     }
-    fairshare->link_count = link_count;
-    fairshare->flow_capacity = flow_capacity;
     for (uint32_t link = 0; link < link_count; link++) {
-        fairshare->links[link].first = GS_FAIRSHARE_NONE;
+        fairshare->links[link].chunk = GS_FAIRSHARE_NO_CHUNK;
     }
     return fairshare;
 }
 
-bool gs_fairshare_reserve(gs_fairshare *fairshare, uint32_t flow_capacity, gs_arena *arena)
+static uint32_t *place_at(const gs_fairshare *fairshare, uint32_t link, uint32_t slot)
 {
-    GS_ASSERT(flow_capacity >= fairshare->flow_capacity);
-    GS_ASSERT(flow_capacity < GS_FAIRSHARE_NONE / GS_ROUTE_MAX);
-    gs_fairshare_flow *flows = GS_TAKE(arena, gs_fairshare_flow, flow_capacity);
-    gs_fairshare_change *changes = GS_TAKE(arena, gs_fairshare_change, flow_capacity);
-    if (flows == NULL || changes == NULL) {
+    return slot < GS_FAIRSHARE_CHUNK + 1
+               ? &fairshare->links[link].places[slot]
+               : &fairshare->work->chunks[slot / (GS_FAIRSHARE_CHUNK + 1) - 1]
+                      .places[slot % (GS_FAIRSHARE_CHUNK + 1)];
+}
+
+/* Places are numbered anew where routes become longer; chunks keep their numbers, and lists their
+ * slots. */
+bool gs_fairshare_reserve(gs_fairshare *fairshare, uint32_t flow_capacity, uint32_t route_max,
+                          gs_arena *arena)
+{
+    GS_ASSERT(flow_capacity >= fairshare->flow_capacity && route_max >= fairshare->route_max);
+    expect_size(flow_capacity, route_max);
+    gs_fairshare grown = *fairshare;
+    gs_fairshare_work *work = fairshare->work;
+    gs_fairshare_work grown_work = *work;
+    grown.flow_capacity = flow_capacity;
+    grown.route_max = route_max;
+    grown.route_shift = shift_of(route_max);
+    if (!take_flows(&grown, &grown_work, arena)) {
         return false;
     }
+    uint32_t old_chunks = work->chunk_count;
+    memcpy(grown_work.chunks, work->chunks, old_chunks * sizeof *work->chunks);
+    /* The new ones are free, and before the old ones that are. */
+    grown_work.chunks[grown_work.chunk_count - 1].next = work->free_chunk;
+    grown_work.free_chunk = old_chunks;
+    *work = grown_work;
+    memcpy(grown.codes, fairshare->codes, fairshare->flow_capacity * sizeof *grown.codes);
+    memcpy(grown.route_counts, fairshare->route_counts, fairshare->flow_capacity);
     for (uint32_t flow = 0; flow < fairshare->flow_capacity; flow++) {
-        flows[flow] = fairshare->flows[flow];
+        const gs_fairshare_hop *hops = gs_fairshare_route(fairshare, flow);
+        for (uint32_t hop = 0; hop < fairshare->route_counts[flow]; hop++) {
+            uint32_t place = flow << grown.route_shift | hop;
+            grown.hops[place] = hops[hop];
+            *place_at(&grown, hops[hop].link, hops[hop].slot) = place;
+        }
     }
-    fairshare->flows = flows;
-    fairshare->changes = changes;
-    fairshare->change_count = 0;
-    fairshare->flow_capacity = flow_capacity;
+    *fairshare = grown;
     return true;
 }
 
-static gs_fairshare_flow *flow_at(const gs_fairshare *fairshare, uint32_t place)
-{
-    return &fairshare->flows[place / GS_ROUTE_MAX];
-}
+/* ---------------------------------------------------------------- lists */
 
-static uint32_t next_place(const gs_fairshare *fairshare, uint32_t place)
+uint32_t gs_fairshare_append(gs_fairshare *fairshare, uint32_t link, uint32_t place)
 {
-    return flow_at(fairshare, place)->next[place % GS_ROUTE_MAX];
-}
-
-/* What rounding makes negative is nothing left. */
-static double positive_part(double value)
-{
-    return value > 0.0 ? value : 0.0;
-}
-
-static double sum_of_rates(const gs_fairshare *fairshare, uint32_t link)
-{
-    double sum = 0.0;
-    for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
-         place = next_place(fairshare, place)) {
-        sum += flow_at(fairshare, place)->rate;
-    }
-    return sum;
-}
-
-static double largest_rate(const gs_fairshare *fairshare, uint32_t link)
-{
-    double largest = 0.0;
-    for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
-         place = next_place(fairshare, place)) {
-        double rate = flow_at(fairshare, place)->rate;
-        largest = rate > largest ? rate : largest;
-    }
-    return largest;
-}
-
-static bool is_full(const gs_fairshare *fairshare, uint32_t link, double tolerance)
-{
-    const gs_fairshare_link *at = &fairshare->links[link];
-    const link_work *work = &fairshare->work->links[link];
-    double left = work->filled ? work->left : at->capacity - at->load;
-    return left <= at->capacity * tolerance;
-}
-
-static bool certifies(const gs_fairshare *fairshare, uint32_t link, double rate, double tolerance)
-{
-    return is_full(fairshare, link, tolerance) &&
-           rate * (1.0 + tolerance) >= largest_rate(fairshare, link);
-}
-
-/* A link that certifies the flow at its present rate, or NONE. */
-static uint32_t find_certificate(const gs_fairshare *fairshare, const gs_fairshare_flow *flow)
-{
-    for (uint32_t hop = 0; hop < flow->route_count; hop++) {
-        if (certifies(fairshare, flow->route[hop], flow->rate, TOLERANCE)) {
-            return flow->route[hop];
-        }
-    }
-    return GS_FAIRSHARE_NONE;
-}
-
-/* Puts a flow into the set: what it has is spare again. The set is the list of changes to be. */
-static void join(gs_fairshare *fairshare, uint32_t flow_index)
-{
-    gs_fairshare_flow *flow = &fairshare->flows[flow_index];
+    gs_fairshare_link *at = &fairshare->links[link];
     gs_fairshare_work *work = fairshare->work;
-    flow->in_set = true;
-    fairshare->changes[fairshare->change_count++] =
-        (gs_fairshare_change){.flow = flow_index, .old_rate = flow->rate};
-    for (uint32_t hop = 0; hop < flow->route_count; hop++) {
-        const gs_fairshare_link *link = &fairshare->links[flow->route[hop]];
-        link_work *at = &work->links[flow->route[hop]];
-        if (at->members++ == 0) {
-            work->touched[work->touched_count++] = flow->route[hop];
-            at->spare = link->capacity - link->load;
-        }
-        at->spare += flow->rate;
+    uint32_t slot = (at->flow_count - GS_FAIRSHARE_INLINE) % GS_FAIRSHARE_CHUNK;
+    if (slot == 0) {
+        uint32_t chunk = work->free_chunk;
+        GS_ASSERT(chunk != GS_FAIRSHARE_NO_CHUNK);
+        work->free_chunk = work->chunks[chunk].next;
+        work->chunks[chunk].next = at->chunk;
+        at->chunk = chunk;
     }
+    work->chunks[at->chunk].places[slot] = place;
+    return (at->chunk + 1) * (GS_FAIRSHARE_CHUNK + 1) + slot;
 }
 
-static void sift_down(gs_fairshare_work *work, uint32_t index)
-{
-    level_entry entry = work->heap[index];
-    for (;;) {
-        uint32_t child = 2 * index + 1;
-        if (child >= work->heap_count) {
-            break;
-        }
-        if (child + 1 < work->heap_count && work->heap[child + 1].level < work->heap[child].level) {
-            child++;
-        }
-        if (entry.level <= work->heap[child].level) {
-            break;
-        }
-        work->heap[index] = work->heap[child];
-        index = child;
-    }
-    work->heap[index] = entry;
-}
-
-static void prepare_filling(gs_fairshare *fairshare)
+/* Takes the newest place off a link. */
+static uint32_t pop_place(gs_fairshare *fairshare, gs_fairshare_link *link)
 {
     gs_fairshare_work *work = fairshare->work;
-    for (uint32_t i = 0; i < fairshare->change_count; i++) {
-        fairshare->flows[fairshare->changes[i].flow].certificate = GS_FAIRSHARE_NONE;
+    uint32_t index = --link->flow_count;
+    if (index < GS_FAIRSHARE_INLINE) {
+        return link->places[index];
     }
-    for (uint32_t i = 0; i < work->touched_count; i++) {
-        const gs_fairshare_link *link = &fairshare->links[work->touched[i]];
-        link_work *at = &work->links[work->touched[i]];
-        /* Where all flows are in the set the capacity itself is spare, free of rounding. */
-        at->left = at->members == link->flow_count ? link->capacity : positive_part(at->spare);
-        at->open = at->members;
-        at->level = HUGE_VAL;
-        at->filled = true;
-        work->heap[i] = (level_entry){.level = at->left / at->open, .link = work->touched[i]};
+    uint32_t slot = (index - GS_FAIRSHARE_INLINE) % GS_FAIRSHARE_CHUNK;
+    uint32_t chunk = link->chunk;
+    uint32_t place = work->chunks[chunk].places[slot];
+    if (slot == 0) {
+        link->chunk = work->chunks[chunk].next;
+        work->chunks[chunk].next = work->free_chunk;
+        work->free_chunk = chunk;
     }
-    work->heap_count = work->touched_count;
-    for (uint32_t i = work->heap_count / 2; i-- > 0;) {
-        sift_down(work, i);
-    }
+    return place;
 }
 
-/* Fixes all open flows of the set on a link at level; returns how many. */
-static uint32_t fix_flows(gs_fairshare *fairshare, uint32_t link, double level)
+/* The newest place of each link takes the flow's. */
+static void unlink_flow(gs_fairshare *fairshare, uint32_t flow)
 {
-    uint32_t fixed = 0;
-    for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
-         place = next_place(fairshare, place)) {
-        gs_fairshare_flow *flow = flow_at(fairshare, place);
-        if (!flow->in_set || flow->certificate != GS_FAIRSHARE_NONE) {
-            continue;
-        }
-        flow->rate = level;
-        flow->certificate = link;
-        fixed++;
-        for (uint32_t hop = 0; hop < flow->route_count; hop++) {
-            link_work *at = &fairshare->work->links[flow->route[hop]];
-            at->left = positive_part(at->left - level);
-            at->open--;
-        }
-    }
-    fairshare->work->links[link].left = 0.0;
-    fairshare->work->links[link].level = level;
-    return fixed;
-}
-
-/* Progressive filling of the set on the spare capacity. */
-static void fill(gs_fairshare *fairshare)
-{
-    gs_fairshare_work *work = fairshare->work;
-    prepare_filling(fairshare);
-    uint32_t open_flows = fairshare->change_count;
-    while (open_flows > 0) {
-        GS_ASSERT(work->heap_count > 0);
-        level_entry *least = &work->heap[0];
-        const link_work *at = &work->links[least->link];
-        double level = at->open > 0 ? at->left / at->open : 0.0;
-        if (level > least->level) {
-            least->level = level;
-            sift_down(work, 0);
-            continue;
-        }
-        uint32_t link = least->link;
-        work->heap[0] = work->heap[--work->heap_count];
-        if (work->heap_count > 0) {
-            sift_down(work, 0);
-        }
-        if (at->open > 0) {
-            open_flows -= fix_flows(fairshare, link, level);
+    uint32_t place = flow << fairshare->route_shift;
+    for (uint32_t hop = 0; hop < fairshare->route_counts[flow]; hop++, place++) {
+        gs_fairshare_hop at = fairshare->hops[place];
+        uint32_t newest = pop_place(fairshare, &fairshare->links[at.link]);
+        if (newest != place) {
+            *place_at(fairshare, at.link, at.slot) = newest;
+            fairshare->hops[newest].slot = at.slot;
         }
     }
 }
 
-/* The rate to which a link must hold its flows, if those that it does not hold keep theirs: flows
- * it fixed at `level` and outside flows that are faster share what the rest leaves. Those at or
- * below that rate belong to the rest; leaving them out raises it, so that this ends. */
-static double local_level(const gs_fairshare *fairshare, uint32_t link, double level)
-{
-    double held_to = level;
-    for (;;) {
-        double rest = 0.0;
-        uint32_t held = 0;
-        for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
-             place = next_place(fairshare, place)) {
-            const gs_fairshare_flow *flow = flow_at(fairshare, place);
-            bool is_held = flow->in_set ? flow->certificate == link : flow->rate > held_to;
-            held += is_held;
-            rest += is_held ? 0.0 : flow->rate;
-        }
-        double next = held > 0 ? (fairshare->links[link].capacity - rest) / held : held_to;
-        if (next <= held_to * (1.0 + TOLERANCE)) {
-            return held_to;
-        }
-        held_to = next;
-    }
-}
+/* ---------------------------------------------------------------- events */
 
-/* What the flows on a link say about its last filling, in one pass. */
-typedef struct link_survey {
-    double largest;         /* rate on it */
-    double largest_outside; /* of the flows outside the set; -1: none */
-    double least_certified; /* of the outside flows that it certifies; HUGE_VAL: none */
-} link_survey;
-
-static link_survey survey(const gs_fairshare *fairshare, uint32_t link)
+static void begin_event(gs_fairshare *fairshare)
 {
-    link_survey seen = {.largest_outside = -1.0, .least_certified = HUGE_VAL};
-    for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
-         place = next_place(fairshare, place)) {
-        const gs_fairshare_flow *flow = flow_at(fairshare, place);
-        double rate = flow->rate;
-        seen.largest = rate > seen.largest ? rate : seen.largest;
-        if (!flow->in_set) {
-            seen.largest_outside = rate > seen.largest_outside ? rate : seen.largest_outside;
-            if (flow->certificate == link && rate < seen.least_certified) {
-                seen.least_certified = rate;
-            }
-        }
-    }
-    return seen;
-}
-
-/* Lets the outside flows of a filled link join that the filling wronged. */
-static void widen_link(gs_fairshare *fairshare, uint32_t link)
-{
-    link_survey seen = survey(fairshare, link);
-    double least_allowed =
-        is_full(fairshare, link, TOLERANCE) ? seen.largest / (1.0 + TOLERANCE) : HUGE_VAL;
-    double most_allowed = fairshare->work->links[link].level * (1.0 + TOLERANCE);
-    bool any_broken = seen.least_certified < least_allowed;
-    bool any_faster = seen.largest_outside > most_allowed;
-    if (!any_broken && !any_faster) {
-        return;
-    }
-    if (any_faster) {
-        most_allowed = local_level(fairshare, link, most_allowed);
-    }
-    for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
-         place = next_place(fairshare, place)) {
-        gs_fairshare_flow *flow = flow_at(fairshare, place);
-        if (flow->in_set) {
-            continue;
-        }
-        if (flow->certificate == link && flow->rate < least_allowed) {
-            flow->certificate = find_certificate(fairshare, flow);
-        }
-        if (flow->certificate == GS_FAIRSHARE_NONE || flow->rate > most_allowed) {
-            join(fairshare, place / GS_ROUTE_MAX);
-        }
-    }
-}
-
-/* True if any flow joined. */
-static bool widen(gs_fairshare *fairshare)
-{
-    const gs_fairshare_work *work = fairshare->work;
-    uint32_t before = fairshare->change_count;
-    uint32_t filled_count = work->touched_count;
-    for (uint32_t i = 0; i < filled_count; i++) {
-        uint32_t link = work->touched[i];
-        if (work->links[link].members < fairshare->links[link].flow_count) {
-            widen_link(fairshare, link);
-        }
-    }
-    return fairshare->change_count > before;
-}
-
-/* Leaves the changed flows in changes, sums the loads and forgets the repair. */
-static void commit(gs_fairshare *fairshare)
-{
-    gs_fairshare_work *work = fairshare->work;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < fairshare->change_count; i++) {
-        gs_fairshare_change change = fairshare->changes[i];
-        gs_fairshare_flow *flow = &fairshare->flows[change.flow];
-        flow->in_set = false;
-        if (fabs(flow->rate - change.old_rate) <= UNCHANGED * change.old_rate) {
-            flow->rate = change.old_rate;
-        } else {
-            fairshare->changes[kept++] = change;
-        }
-    }
-    fairshare->change_count = kept;
-    for (uint32_t i = 0; i < work->touched_count; i++) {
-        uint32_t link = work->touched[i];
-        fairshare->links[link].load = sum_of_rates(fairshare, link);
-        work->links[link] = (link_work){.members = 0};
-    }
-    work->touched_count = 0;
-}
-
-static void repair(gs_fairshare *fairshare)
-{
-    if (fairshare->change_count == 0) {
-        return;
-    }
-    do {
-        fill(fairshare);
-    } while (widen(fairshare));
-    commit(fairshare);
+    fairshare->moved_count = fairshare->levelled_count = 0;
 }
 
 void gs_fairshare_set_capacity(gs_fairshare *fairshare, uint32_t link, double capacity)
 {
     GS_ASSERT(link < fairshare->link_count);
     GS_ASSERT(isfinite(capacity) && capacity >= 0.0);
-    fairshare->change_count = 0;
+    begin_event(fairshare);
+    bool is_same = !(capacity < fairshare->links[link].capacity) &&
+                   !(capacity > fairshare->links[link].capacity);
     fairshare->links[link].capacity = capacity;
-    for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
-         place = next_place(fairshare, place)) {
-        join(fairshare, place / GS_ROUTE_MAX);
+    if (is_same || fairshare->links[link].flow_count == 0 ||
+        gs_fairshare_elastic_capacity(fairshare, link)) {
+        return;
     }
-    repair(fairshare);
+    for (gs_fairshare_run run = gs_fairshare_first_run(fairshare, link); run.count > 0;
+         run = gs_fairshare_next_run(fairshare, run)) {
+        for (uint32_t i = 0; i < run.count; i++) {
+            gs_fairshare_join(fairshare, run.places[i] >> fairshare->route_shift);
+        }
+    }
+    gs_fairshare_repair_set(fairshare);
 }
 
 void gs_fairshare_repair_added(gs_fairshare *fairshare, uint32_t flow)
 {
-    fairshare->change_count = 0;
-    join(fairshare, flow);
-    repair(fairshare);
-}
-
-static void unlink_flow(gs_fairshare *fairshare, gs_fairshare_flow *flow)
-{
-    for (uint32_t hop = 0; hop < flow->route_count; hop++) {
-        gs_fairshare_link *link = &fairshare->links[flow->route[hop]];
-        uint32_t next = flow->next[hop];
-        uint32_t previous = flow->previous[hop];
-        if (next != GS_FAIRSHARE_NONE) {
-            flow_at(fairshare, next)->previous[next % GS_ROUTE_MAX] = previous;
-        }
-        if (previous != GS_FAIRSHARE_NONE) {
-            flow_at(fairshare, previous)->next[previous % GS_ROUTE_MAX] = next;
-        } else {
-            link->first = next;
-        }
-        link->flow_count--;
-        /* Summed anew, not subtracted: differences would drift over a long run. */
-        link->load = sum_of_rates(fairshare, flow->route[hop]);
+    begin_event(fairshare);
+    if (!gs_fairshare_elastic_add(fairshare, flow)) {
+        gs_fairshare_join(fairshare, flow);
+        gs_fairshare_repair_set(fairshare);
     }
 }
 
-void gs_fairshare_repair_removed(gs_fairshare *fairshare, uint32_t flow_index)
+void gs_fairshare_repair_removed(gs_fairshare *fairshare, uint32_t flow)
 {
-    gs_fairshare_flow *flow = &fairshare->flows[flow_index];
-    fairshare->change_count = 0;
+    begin_event(fairshare);
     unlink_flow(fairshare, flow);
-    uint32_t route_count = flow->route_count;
-    flow->route_count = 0;
-    flow->rate = 0.0;
-    for (uint32_t hop = 0; hop < route_count; hop++) {
-        uint32_t link = flow->route[hop];
-        for (uint32_t place = fairshare->links[link].first; place != GS_FAIRSHARE_NONE;
-             place = next_place(fairshare, place)) {
-            const gs_fairshare_flow *other = flow_at(fairshare, place);
-            if (other->certificate == link && !other->in_set) {
-                join(fairshare, place / GS_ROUTE_MAX);
-            }
+    uint32_t bottleneck = fairshare->codes[flow] / 2;
+    fairshare->links[bottleneck].held_count--;
+    fairshare->codes[flow] = 2 * fairshare->link_count;
+    if (!gs_fairshare_elastic_remove(fairshare, flow, bottleneck)) {
+        const gs_fairshare_hop *hops = gs_fairshare_route(fairshare, flow);
+        for (uint32_t hop = 0; hop < fairshare->route_counts[flow]; hop++) {
+            gs_fairshare_join_held(fairshare, hops[hop].link);
         }
+        gs_fairshare_repair_set(fairshare);
     }
-    repair(fairshare);
+    fairshare->route_counts[flow] = 0;
 }
 
-static bool validate_flow(const gs_fairshare *fairshare, uint32_t flow_index)
+/* ---------------------------------------------------------------- checks */
+
+double gs_fairshare_load(const gs_fairshare *fairshare, uint32_t link)
 {
-    const gs_fairshare_flow *flow = &fairshare->flows[flow_index];
-    if (flow->route_count == 0) {
-        return flow->rate == 0.0 && !flow->in_set;
+    GS_ASSERT(link < fairshare->link_count);
+    double sum = 0.0;
+    for (gs_fairshare_run run = gs_fairshare_first_run(fairshare, link); run.count > 0;
+         run = gs_fairshare_next_run(fairshare, run)) {
+        for (uint32_t i = 0; i < run.count; i++) {
+            sum += gs_fairshare_rate_at(fairshare, run.places[i]);
+        }
     }
+    return sum;
+}
+
+static bool validate_flow(const gs_fairshare *fairshare, uint32_t flow)
+{
+    uint32_t bottleneck = fairshare->codes[flow] / 2;
+    if (fairshare->work->in_set[flow] || fairshare->codes[flow] % 2 != 0) {
+        return false;
+    }
+    if (fairshare->route_counts[flow] == 0) {
+        return bottleneck == fairshare->link_count;
+    }
+    const gs_fairshare_hop *hops = gs_fairshare_route(fairshare, flow);
     bool on_route = false;
-    for (uint32_t hop = 0; hop < flow->route_count; hop++) {
-        on_route = on_route || flow->route[hop] == flow->certificate;
+    for (uint32_t hop = 0; hop < fairshare->route_counts[flow]; hop++) {
+        on_route = on_route || hops[hop].link == bottleneck;
     }
-    /* Rates of the set are kept within UNCHANGED of what certified them: twice the tolerance. */
-    return on_route && !flow->in_set &&
-           certifies(fairshare, flow->certificate, flow->rate, 2 * TOLERANCE);
+    /* A flow that finds another bottleneck takes its level, which is its own up to the tolerance:
+     * twice that. */
+    return on_route &&
+           gs_fairshare_certifies(fairshare, bottleneck, gs_fairshare_rate(fairshare, flow),
+                                  2 * GS_FAIRSHARE_TOLERANCE);
+}
+
+static bool validate_link(const gs_fairshare *fairshare, uint32_t link)
+{
+    const gs_fairshare_link *at = &fairshare->links[link];
+    uint32_t flow_count = 0;
+    uint32_t held_count = 0;
+    for (gs_fairshare_run run = gs_fairshare_first_run(fairshare, link); run.count > 0;
+         run = gs_fairshare_next_run(fairshare, run)) {
+        for (uint32_t i = 0; i < run.count; i++) {
+            gs_fairshare_hop hop = fairshare->hops[run.places[i]];
+            if (hop.link != link || place_at(fairshare, link, hop.slot) != &run.places[i]) {
+                return false;
+            }
+            flow_count++;
+            held_count += fairshare->codes[run.places[i] >> fairshare->route_shift] == 2 * link;
+        }
+    }
+    return flow_count == at->flow_count && held_count == at->held_count &&
+           gs_fairshare_load(fairshare, link) <= at->capacity * (1.0 + 2 * GS_FAIRSHARE_TOLERANCE);
 }
 
 bool gs_fairshare_validate(const gs_fairshare *fairshare)
 {
     for (uint32_t link = 0; link < fairshare->link_count; link++) {
-        const gs_fairshare_link *at = &fairshare->links[link];
-        uint32_t flow_count = 0;
-        for (uint32_t place = at->first; place != GS_FAIRSHARE_NONE;
-             place = next_place(fairshare, place)) {
-            flow_count++;
-            if (flow_at(fairshare, place)->route[place % GS_ROUTE_MAX] != link) {
-                return false;
-            }
-        }
-        if (flow_count != at->flow_count || at->load != sum_of_rates(fairshare, link) ||
-            at->load > at->capacity * (1.0 + TOLERANCE)) {
+        if (!validate_link(fairshare, link)) {
             return false;
         }
     }
@@ -478,5 +301,5 @@ bool gs_fairshare_validate(const gs_fairshare *fairshare)
             return false;
         }
     }
-    return true;
+    return gs_fairshare_elastic_validate(fairshare);
 }

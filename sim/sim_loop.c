@@ -21,6 +21,16 @@ void gs_sim_loop_end_time(gs_sim_loop *loop)
     loop->limit = "100 days of simulated time";
 }
 
+uint64_t gs_sim_loop_order(gs_sim_loop *loop)
+{
+    uint64_t order = ++loop->sequence;
+    if (loop->shuffle_ties) {
+        gs_rng_key key = {loop->seed, GS_RNG_TIES, 0};
+        order = gs_rng_bits(key, loop->sequence, 0) >> GS_SIM_PAYLOAD_BITS;
+    }
+    return order;
+}
+
 uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, uint32_t index)
 {
     GS_ASSERT(at >= loop->now && index < UINT32_C(1) << GS_SIM_INDEX_BITS);
@@ -29,11 +39,7 @@ uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, u
     } else if (loop->sequence + 1 >= UINT64_C(1) << (64 - GS_SIM_PAYLOAD_BITS)) {
         loop->limit = "10^12 events";
     }
-    uint64_t order = ++loop->sequence;
-    if (loop->shuffle_ties) {
-        gs_rng_key key = {loop->seed, GS_RNG_TIES, 0};
-        order = gs_rng_bits(key, loop->sequence, 0) >> GS_SIM_PAYLOAD_BITS;
-    }
+    uint64_t order = gs_sim_loop_order(loop);
     uint64_t handle = order << GS_SIM_PAYLOAD_BITS | (uint64_t)kind << GS_SIM_INDEX_BITS | index;
     if (loop->limit == NULL &&
         gs_event_queue_push(loop->queue, (gs_queued_event){at, handle}) != GS_OK) {

@@ -52,6 +52,10 @@ void gs_sim_loop_fini(gs_sim_loop *loop);
  * or past a limit, the loop notes that and ends. */
 uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, uint32_t index);
 
+/* What orders an event among those of its time: the next number, or a random one. For what ends
+ * together without being an event. */
+uint64_t gs_sim_loop_order(gs_sim_loop *loop);
+
 /* Time has come to its end outside the loop's sight. */
 void gs_sim_loop_end_time(gs_sim_loop *loop);
 

@@ -135,7 +135,7 @@ uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_
         .inbox = UINT32_MAX,
         .route = route,
         .socket = socket,
-        .flow = {.index = GS_FAIRSHARE_NONE},
+        .flow = {.index = GS_FLUID_NONE},
         .first = GS_NO_PART,
         .last = GS_NO_PART,
         .sending = GS_NO_PART,
@@ -175,17 +175,29 @@ static void start_link(gs_sim_net *net, uint32_t link)
             gs_sim_loop_at(net->loop, next, GS_SIM_LINK, link);
         }
     }
-    gs_fairshare_set_capacity(net->fairshare, link, of->bytes_per_tick * factor);
+    gs_fluid_set_capacity(net->fluid, net->loop->now, link, of->bytes_per_tick * factor);
+}
+
+static uint32_t longest_route(const gs_sim_net *net)
+{
+    uint32_t longest = 1;
+    for (uint32_t i = 0; i < net->channel_count; i++) {
+        uint32_t link_count = net->channels[i].route.link_count;
+        longest = link_count > longest ? link_count : longest;
+    }
+    return longest;
 }
 
 static bool make_flows(gs_sim_net *net, uint32_t capacity)
 {
-    net->fairshare = gs_fairshare_create(net->topology->link_count, capacity, net->arena);
+    net->fluid =
+        gs_fluid_create(net->topology->link_count, capacity, longest_route(net), net->arena);
     net->owner_of_flow = GS_TAKE(net->arena, uint32_t, capacity);
     net->free_flows = GS_TAKE(net->arena, uint32_t, capacity);
-    if (net->fairshare == NULL || net->owner_of_flow == NULL || net->free_flows == NULL) {
+    if (net->fluid == NULL || net->owner_of_flow == NULL || net->free_flows == NULL) {
         return false;
     }
+    net->fairshare = net->fluid->fairshare;
     net->flow_capacity = net->free_flow_count = capacity;
     for (uint32_t flow = 0; flow < capacity; flow++) {
         net->free_flows[flow] = capacity - 1 - flow;
@@ -350,51 +362,46 @@ static gs_sim_flow *flow_of(const gs_sim_net *net, uint32_t owner)
     return owner == place ? &net->channels[place].flow : &net->sockets[place / 2].flows[place % 2];
 }
 
-static void reschedule(gs_sim_net *net, gs_sim_flow *flow)
+/* Owners wait for the ends of their flows where these are the next ones of their bottleneck. */
+static void take_news(gs_sim_net *net)
 {
-    double rate = gs_fairshare_rate(net->fairshare, flow->index);
-    flow->handle = 0;
-    if (rate > 0.0) {
-        gs_tick at = gs_tick_after(net->loop->now, ticks_for(flow->remaining, rate));
-        uint32_t owner = net->owner_of_flow[flow->index];
+    for (uint32_t i = 0; i < net->fluid->news_count; i++) {
+        const gs_fluid_news *news = &net->fluid->news[i];
+        uint32_t owner = net->owner_of_flow[news->flow];
         uint32_t place = owner & ~GS_SIM_OF_SOCKET;
-        flow->handle = owner == place ? gs_sim_loop_at(net->loop, at, GS_SIM_CHANNEL, place)
-                                      : gs_sim_loop_at(net->loop, at, GS_SIM_SOCKET, place / 2);
+        gs_sim_flow *flow = flow_of(net, owner);
+        if (news->end == GS_TICK_NEVER) {
+            flow->handle = 0;
+        } else if (owner == place) {
+            flow->handle = gs_sim_loop_at(net->loop, news->end, GS_SIM_CHANNEL, place);
+        } else {
+            flow->handle = gs_sim_loop_at(net->loop, news->end, GS_SIM_SOCKET, place / 2);
+        }
     }
 }
 
-/* Flows whose rate has changed keep what they have sent and get a new end. */
-static void apply_changes(gs_sim_net *net)
+/* Channels have a flow each from the start; sockets are opened as they are needed, and may go
+ * further. */
+static bool grow_flows(gs_sim_net *net, uint32_t link_count)
 {
-    for (uint32_t i = 0; i < net->fairshare->change_count; i++) {
-        const gs_fairshare_change *change = &net->fairshare->changes[i];
-        gs_sim_flow *flow = flow_of(net, net->owner_of_flow[change->flow]);
-        flow->remaining -= change->old_rate * (double)(net->loop->now - flow->updated);
-        flow->remaining = flow->remaining > 0.0 ? flow->remaining : 0.0;
-        flow->updated = net->loop->now;
-        reschedule(net, flow);
-    }
-}
-
-/* Channels have a flow each from the start; sockets are opened as they are needed. */
-static bool grow_flows(gs_sim_net *net)
-{
+    uint32_t longest = net->fairshare->route_max;
+    longest = link_count > longest ? link_count : longest;
     uint32_t old = net->flow_capacity;
     uint32_t capacity = 2 * old;
     uint32_t *owners = GS_TAKE(net->arena, uint32_t, capacity);
     uint32_t *free_flows = GS_TAKE(net->arena, uint32_t, capacity);
     if (owners == NULL || free_flows == NULL ||
-        !gs_fairshare_reserve(net->fairshare, capacity, net->arena)) {
+        !gs_fluid_reserve(net->fluid, capacity, longest, net->arena)) {
         net->out_of_memory = net->loop->out_of_memory = true;
         return false;
     }
     memcpy(owners, net->owner_of_flow, old * sizeof *owners);
-    for (uint32_t flow = old; flow < capacity; flow++) {
-        free_flows[capacity - 1 - flow] = flow;
+    memcpy(free_flows, net->free_flows, net->free_flow_count * sizeof *free_flows);
+    for (uint32_t flow = capacity; flow-- > old;) {
+        free_flows[net->free_flow_count++] = flow;
     }
     net->owner_of_flow = owners;
     net->free_flows = free_flows;
-    net->free_flow_count = capacity - old;
     net->flow_capacity = capacity;
     return true;
 }
@@ -402,32 +409,33 @@ static bool grow_flows(gs_sim_net *net)
 void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
                            const uint32_t *links, uint32_t link_count, int64_t bytes)
 {
-    if (net->free_flow_count == 0 && !grow_flows(net)) {
+    bool has_room = net->free_flow_count > 0 && link_count <= net->fairshare->route_max;
+    if (!has_room && !grow_flows(net, link_count)) {
         return;
     }
     flow->index = net->free_flows[--net->free_flow_count];
-    flow->remaining = (double)bytes;
-    flow->updated = net->loop->now;
     flow->handle = 0;
     net->owner_of_flow[flow->index] = owner;
-    gs_fairshare_add(net->fairshare, flow->index, links, link_count);
-    apply_changes(net);
+    gs_fluid_begin(net->fluid, net->loop->now, flow->index, links, link_count, (double)bytes,
+                   gs_sim_loop_order(net->loop));
+    take_news(net);
 }
 
 void gs_sim_net_flow_next(gs_sim_net *net, gs_sim_flow *flow, int64_t bytes)
 {
-    flow->remaining = (double)bytes;
-    flow->updated = net->loop->now;
-    reschedule(net, flow);
+    flow->handle = 0;
+    gs_fluid_next(net->fluid, net->loop->now, flow->index, (double)bytes,
+                  gs_sim_loop_order(net->loop));
+    take_news(net);
 }
 
 void gs_sim_net_flow_end(gs_sim_net *net, gs_sim_flow *flow)
 {
-    gs_fairshare_remove(net->fairshare, flow->index);
+    gs_fluid_end(net->fluid, net->loop->now, flow->index);
     net->free_flows[net->free_flow_count++] = flow->index;
-    flow->index = GS_FAIRSHARE_NONE;
+    flow->index = GS_FLUID_NONE;
     flow->handle = 0;
-    apply_changes(net);
+    take_news(net);
 }
 
 /* ---------------------------------------------------------------- shared channels */
@@ -573,7 +581,7 @@ gs_sim_left gs_sim_net_channel_event(gs_sim_net *net, uint32_t channel_index, ui
     if (channel->flow.handle != handle) {
         return (gs_sim_left){.left = false}; /* withdrawn: the rate has changed since */
     }
-    if (channel->flow.index == GS_FAIRSHARE_NONE) {
+    if (channel->flow.index == GS_FLUID_NONE) {
         begin_flow(net, channel);
         return (gs_sim_left){.left = false};
     }
@@ -584,9 +592,9 @@ void gs_sim_net_link_event(gs_sim_net *net, uint32_t link)
 {
     const gs_topology_link *of = &net->topology->links[link];
     gs_tick now = net->loop->now;
-    gs_fairshare_set_capacity(net->fairshare, link,
-                              of->bytes_per_tick * gs_rate_factor(of->trace, now));
-    apply_changes(net);
+    double factor = gs_rate_factor(of->trace, now);
+    gs_fluid_set_capacity(net->fluid, now, link, of->bytes_per_tick * factor);
+    take_news(net);
     gs_tick next = gs_rate_next_change(of->trace, now);
     if (next < GS_TICK_END) {
         gs_sim_loop_at(net->loop, next, GS_SIM_LINK, link);

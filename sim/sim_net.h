@@ -2,7 +2,7 @@
  * fairly.
  *
  * A channel is an ordered stream from one entity to another. Parts queue at its head; one at a time
- * is a flow over the route (sim/topology.h), at the rate that the links give it (sim/fairshare.h),
+ * is a flow over the route (sim/topology.h), at the rate that the links give it (sim/fluid.h),
  * in pieces as the capacity changes over time; then the latency passes, with jitter, never
  * overtaking. A channel all of whose links carry no other channel is private: nobody can change its
  * rate, so each part costs one event, exact to the tick. Where the link class says so, all channels
@@ -12,8 +12,8 @@
 #define GS_SIM_SIM_NET_H
 
 #include "base/arena.h"
-#include "sim/fairshare.h"
 #include "traces/noise.h"
+#include "sim/fluid.h"
 #include "sim/rate_integral.h"
 #include "sim/sim_loop.h"
 #include "sim/sim_net_line.h"
@@ -45,10 +45,8 @@ typedef struct gs_sim_part {
 
 /* Bytes under way at the rate that the links give them: of a channel, or of a socket. */
 typedef struct gs_sim_flow {
-    uint32_t index;   /* in fairshare; GS_FAIRSHARE_NONE: stands still */
-    uint64_t handle;  /* of the pending event of its owner; 0: none */
-    double remaining; /* bytes, at `updated` */
-    gs_tick updated;
+    uint32_t index;  /* in the fluid; GS_FLUID_NONE: stands still */
+    uint64_t handle; /* of the pending event of its owner; 0: none */
 } gs_sim_flow;
 
 typedef struct gs_sim_channel {
@@ -80,7 +78,8 @@ typedef struct gs_sim_net {
     uint32_t channel_count, channel_capacity;
     uint32_t *table; /* open addressing: channel + 1 by (from, to, stream) */
     uint32_t table_capacity;
-    gs_fairshare *fairshare; /* NULL while every channel is private */
+    gs_fluid *fluid;               /* NULL while every channel is private */
+    const gs_fairshare *fairshare; /* of it: for who looks at links; NULL likewise */
     uint32_t *owner_of_flow; /* channel, or of a socket: GS_SIM_OF_SOCKET */
     uint32_t *free_flows;
     uint32_t free_flow_count, flow_capacity;

@@ -45,7 +45,7 @@ uint32_t gs_sim_socket_open(gs_sim_net *net, uint32_t from, uint32_t to)
         .to = to,
         .next = desk->first_socket,
         .route = gs_topology_route(net->topology, from, to, 0),
-        .flows = {{.index = GS_FAIRSHARE_NONE}, {.index = GS_FAIRSHARE_NONE}},
+        .flows = {{.index = GS_FLUID_NONE}, {.index = GS_FLUID_NONE}},
         .sending = GS_NO_PART,
         .taking = GS_NO_PART,
         .untold = GS_NO_PART,
@@ -130,7 +130,7 @@ static bool has_left(const gs_sim_socket *socket, const gs_sim_part *part)
 static void set_flow(gs_sim_net *net, gs_sim_socket *socket, enum end end, int64_t bytes)
 {
     gs_sim_flow *flow = &socket->flows[end];
-    bool flows = flow->index != GS_FAIRSHARE_NONE;
+    bool flows = flow->index != GS_FLUID_NONE;
     if (bytes > 0 && flows) {
         gs_sim_net_flow_next(net, flow, bytes);
     } else if (bytes > 0) {
@@ -371,7 +371,7 @@ static void put_in(gs_sim_net *net, uint32_t index)
     socket->taking = socket->taking == GS_NO_PART ? index : socket->taking;
     socket->untold = socket->untold == GS_NO_PART ? index : socket->untold;
     take_grants(net, socket);
-    bool rests = socket->flows[SENDER].index == GS_FAIRSHARE_NONE;
+    bool rests = socket->flows[SENDER].index == GS_FLUID_NONE;
     if (socket->has_queues || rests || has_left(socket, part)) {
         gs_sim_loop_at(net->loop, net->loop->now, GS_SIM_SOCKET, index_of(net, socket));
     }
