@@ -147,6 +147,7 @@ typedef struct nccl_view {
     gs_nccl_model model;
     gs_nccl_function function;
     gs_collective_kind kind;
+    uint32_t ways;
     int64_t breaks[CORRECTED_BITS + 2];
     uint32_t break_count;
 } nccl_view;
@@ -189,6 +190,15 @@ static uint64_t nccl_answer(const void *of, int64_t bytes)
            piece << (ALGORITHM_BITS + PROTOCOL_BITS + CHANNEL_BITS);
 }
 
+gs_choice gs_nccl_choice(const gs_collective *program, uint32_t ways, uint32_t channels,
+                         int64_t piece_bytes)
+{
+    ways = piece_bytes > 0 ? 1 : ways;
+    return (gs_choice){.program = program,
+                       .rings = channels < ways ? channels : ways,
+                       .piece_bytes = piece_bytes * channels};
+}
+
 static void choose_nccl(const void *of, uint64_t answer, gs_choice *out)
 {
     const nccl_view *view = of;
@@ -196,16 +206,14 @@ static void choose_nccl(const void *of, uint64_t answer, gs_choice *out)
         gs_nccl_program((gs_nccl_algorithm)(answer & ((1U << ALGORITHM_BITS) - 1)), view->kind);
     GS_ASSERT(program != NULL);
     uint64_t channels = answer >> (ALGORITHM_BITS + PROTOCOL_BITS) & ((1U << CHANNEL_BITS) - 1);
-    *out = (gs_choice){.program = program,
-                       .rings = (uint32_t)channels,
-                       .piece_bytes =
-                           (int64_t)(answer >> (ALGORITHM_BITS + PROTOCOL_BITS + CHANNEL_BITS))};
+    *out = gs_nccl_choice(program, view->ways, (uint32_t)channels,
+                          (int64_t)(answer >> (ALGORITHM_BITS + PROTOCOL_BITS + CHANNEL_BITS)));
 }
 
-bool gs_tuning_by_nccl(const gs_nccl_model *model, gs_collective_kind kind, uint32_t communicator,
-                       gs_rule_list *list)
+bool gs_tuning_by_nccl(const gs_nccl_model *model, uint32_t ways, gs_collective_kind kind,
+                       uint32_t communicator, gs_rule_list *list)
 {
-    nccl_view view = {.model = *model, .kind = kind};
+    nccl_view view = {.model = *model, .kind = kind, .ways = ways};
     if (!gs_nccl_function_of(kind, &view.function)) {
         return true;
     }

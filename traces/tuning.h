@@ -70,9 +70,16 @@ bool gs_nccl_function_of(gs_collective_kind kind, gs_nccl_function *out);
 /* The program that does as the algorithm does; NULL: ranks cannot by sending. */
 const gs_collective *gs_nccl_program(gs_nccl_algorithm algorithm, gs_collective_kind kind);
 
+/* The program with NCCL's channels and the pieces of each. Channels that pass the same links side
+ * by side are one here: that takes as long, since they share what it has alone, and costs fewer
+ * events. So there are as many rings as `ways` to leave a node, and one pair of trees, whose pieces
+ * are those of all channels together. */
+gs_choice gs_nccl_choice(const gs_collective *program, uint32_t ways, uint32_t channels,
+                         int64_t piece_bytes);
+
 /* Add rules for ops of a kind on one communicator of `members` ranks. false: no memory. */
-bool gs_tuning_by_nccl(const gs_nccl_model *model, gs_collective_kind kind, uint32_t communicator,
-                       gs_rule_list *list);
+bool gs_tuning_by_nccl(const gs_nccl_model *model, uint32_t ways, gs_collective_kind kind,
+                       uint32_t communicator, gs_rule_list *list);
 /* Source: MPICH 4.2, src/mpi/coll, defaults of its control variables. */
 bool gs_tuning_by_mpich(uint32_t members, gs_collective_kind kind, uint32_t communicator,
                         gs_rule_list *list);

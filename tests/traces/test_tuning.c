@@ -78,10 +78,13 @@ static void expect_choice(const gs_nccl_model *model, const gs_rule_list *list, 
             }
         }
     }
+    uint32_t channels = gs_nccl_channels(model, algorithm, protocol, bytes);
+    int64_t piece = gs_nccl_piece_bytes(model, algorithm, protocol, bytes);
+    /* Rings go 5 ways, pairs of trees one. */
+    uint32_t rings = algorithm == GS_NCCL_TREE ? 1 : channels < 5 ? channels : 5;
     gs_choice got = choice_of(list, GS_ALL_REDUCE, bytes);
-    if (got.program != gs_nccl_program(algorithm, GS_ALL_REDUCE) ||
-        got.rings != gs_nccl_channels(model, algorithm, protocol, bytes) ||
-        got.piece_bytes != gs_nccl_piece_bytes(model, algorithm, protocol, bytes)) {
+    if (got.program != gs_nccl_program(algorithm, GS_ALL_REDUCE) || got.rings != rings ||
+        got.piece_bytes != piece * channels) {
         cr_assert_fail("%u nodes, %lld B: %s with %u rings in pieces of %lld B", model->nodes,
                        (long long)bytes, got.program->name, got.rings, (long long)got.piece_bytes);
     }
@@ -94,7 +97,7 @@ Test(tuning, rules_say_for_every_size_what_the_model_chooses)
         gs_nccl_machine machine = machine_of(nodes[m], 8, true);
         gs_nccl_model model = model_of(&machine);
         gs_rule_list list = {.arena = &arena};
-        cr_assert(gs_tuning_by_nccl(&model, GS_ALL_REDUCE, 3, &list));
+        cr_assert(gs_tuning_by_nccl(&model, 5, GS_ALL_REDUCE, 3, &list));
         for (uint32_t i = 0; i < 4000; i++) {
             expect_choice(&model, &list, size_at(i));
         }
@@ -111,7 +114,7 @@ Test(tuning, what_a_switch_does_is_no_rule)
     cr_assert(gs_nccl_choose(&model, GS_NCCL_ALL_REDUCE, INT64_C(1) << 28, &a, &p));
     cr_assert_eq(a, GS_NCCL_NVLS);
     gs_rule_list list = {.arena = &arena};
-    cr_assert(gs_tuning_by_nccl(&model, GS_ALL_REDUCE, 3, &list));
+    cr_assert(gs_tuning_by_nccl(&model, 5, GS_ALL_REDUCE, 3, &list));
     cr_assert_str_eq(choice_of(&list, GS_ALL_REDUCE, INT64_C(1) << 28).program->name, "ring");
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VALUE_BYTES = 128, LIST_BYTES = 256, ANYWHERE = GS_LAYERS_MAX + 1 };
+enum { VALUE_BYTES = 128, LIST_BYTES = 256, KEYS_MAX = 32, ANYWHERE = GS_LAYERS_MAX + 1 };
 
 static const char *const link_rates[] = {"bandwidth", "latency", "efficiency",  "sockets",
                                          "window",    "queue",   "per_message", NULL};
@@ -96,8 +96,16 @@ static void check_sockets(gs_scenario_reader *reader, const effect *of)
     }
 }
 
+/* Does NCCL's model time the all-reduces of all ranks, where there is no measured curve? */
+static bool is_modelled(const gs_cluster *cluster)
+{
+    return cluster->tuning.nccl.times == 1;
+}
+
 static void check_links(gs_scenario_reader *reader)
 {
+    static const char *const unmodelled[] = {"latency", "sockets",     "window",
+                                             "queue",   "per_message", NULL};
     const gs_scenario *out = reader->out;
     const gs_cluster *cluster = &out->cluster;
     const gs_link *outer = gs_scenario_outer_link(out);
@@ -121,14 +129,18 @@ static void check_links(gs_scenario_reader *reader)
     if (outer->curve != NULL) {
         used->depth =
             depth_of(reader, on_nic ? "cluster.links.nic.curve" : "cluster.links.intra.curve");
-        note_unused(reader, used, link_rates, "the curve of this link gives the times");
+        if (is_modelled(cluster)) {
+            note_unused(reader, used, unmodelled, "NCCL's model gives the times");
+        } else {
+            note_unused(reader, used, link_rates, "the curve of this link gives the times");
+        }
     }
     if (on_nic && has_inner) {
         static const char *const curve[] = {"curve", NULL};
         note_unused(reader, &intra, curve,
                     "it is used where one node holds all ranks; measure over the nodes and say "
                     "cluster.links.nic.curve");
-        if (outer->curve != NULL) {
+        if (outer->curve != NULL && !is_modelled(cluster)) {
             intra.depth = nic.depth;
             note_unused(reader, &intra, link_rates, "the curve of nic times the whole all-reduce");
         }
@@ -576,10 +588,47 @@ static void check_batch(gs_scenario_reader *reader)
     }
 }
 
+/* What algorithm=auto follows, and NCCL's settings. */
+static void check_tuning(gs_scenario_reader *reader)
+{
+    static const char *const follow[] = {"follow", NULL};
+    static const char *const sockets[] = {"socket_nthreads", "nsocks_perthread", NULL};
+    static const char *const shapes[] = {"nthreads", "ll128_nthreads", "buffsize", NULL};
+    static const char *const network[] = {"cpu", "nic_path", "net_latency", "net_overhead", NULL};
+    const char *all[KEYS_MAX] = {NULL};
+    const gs_scenario *out = reader->out;
+    const gs_tuning *tuning = &out->cluster.tuning;
+    effect of = {"cluster.tuning", &gs_scenario_tuning_table, tuning, ANYWHERE};
+    effect nccl = {"cluster.nccl", &gs_scenario_nccl_table, &tuning->nccl, ANYWHERE};
+    if (tuning->follow != GS_TUNE_FIXED && !reader->is_open) {
+        note_unused(reader, &of, follow, "no strategy leaves the algorithm open (algorithm=auto)");
+    }
+    if (tuning->follow != GS_TUNE_MEASURED && tuning->table_count > 0) {
+        gs_scenario_note(reader, "cluster.tuning: measured has no effect: follow is not measured");
+    }
+    if (tuning->follow != GS_TUNE_NCCL && tuning->nccl.times == 0) {
+        for (size_t i = 0; i < nccl.table->field_count && i + 1 < KEYS_MAX; i++) {
+            all[i] = nccl.table->fields[i].name;
+        }
+        note_unused(reader, &nccl, all,
+                    "nothing follows NCCL's model; say cluster.tuning.follow=nccl or "
+                    "cluster.nccl.times=model");
+        return;
+    }
+    note_unused(reader, &nccl, sockets, "not modelled; cluster.links.nic says what TCP gives");
+    if (tuning->follow != GS_TUNE_NCCL) {
+        note_unused(reader, &nccl, shapes, "NCCL's estimate of a time does not depend on it");
+    }
+    if (gs_cluster_has_nodes(&out->cluster) && out->nodes == 1) {
+        note_unused(reader, &nccl, network, "all ranks are on one node");
+    }
+}
+
 gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err)
 {
     check_links(reader);
     check_topology(reader);
+    check_tuning(reader);
     check_noise(reader);
     check_optimizer(reader);
     check_schedule(reader);

@@ -104,6 +104,7 @@ typedef struct gs_scenario_reader {
     gs_gate_config *gates;
     uint32_t gate_count;
     const void *measured; /* cluster.tuning.measured as the file says it */
+    bool is_open;         /* some collective's algorithm is left to cluster.tuning */
     const char **metrics;
     uint32_t metric_count;
     const char *notes[GS_NOTES_MAX];

@@ -380,8 +380,11 @@ static bool add_rules(const gs_scenario *scenario, const gs_job *job, const gs_l
     bool has_model = tuning->follow == GS_TUNE_NCCL &&
                      gs_scenario_nccl_machine(scenario, members,
                                               gs_group_inner(communicator->group, job), &machine);
+    /* Of several nics a rank has one, so that rings which leave by all ranks use them all. */
+    uint32_t ways = 1;
     if (has_model) {
         gs_nccl_model_init(&model, &machine, &tuning->nccl.settings);
+        ways = gs_scenario_node_nics(scenario) > 1 ? machine.ranks / machine.nodes : 1;
     }
     for (int k = 0; k < GS_COLLECTIVE_KIND_COUNT && ok; k++) {
         gs_collective_kind kind = (gs_collective_kind)k;
@@ -389,7 +392,7 @@ static bool add_rules(const gs_scenario *scenario, const gs_job *job, const gs_l
             continue;
         }
         if (has_model) {
-            ok = gs_tuning_by_nccl(&model, kind, index, list);
+            ok = gs_tuning_by_nccl(&model, ways, kind, index, list);
         } else if (tuning->follow == GS_TUNE_MPICH) {
             ok = gs_tuning_by_mpich(members, kind, index, list);
         } else if (tuning->follow == GS_TUNE_MEASURED && kind == GS_ALL_REDUCE &&
@@ -412,6 +415,9 @@ gs_status gs_scenario_tune(gs_scenario_reader *reader, const gs_job *job, const 
         ok = gs_rule_list_add(&list, &selection->rules[i]);
     }
     for (uint32_t i = 0; i < layout->communicator_count && ok; i++) {
+        const gs_communicator *communicator = &layout->communicators[i];
+        bool has_others = (gs_communicator_kinds(communicator) & ~(1U << GS_ALL_REDUCE)) != 0;
+        reader->is_open = reader->is_open || communicator->all_reduce == NULL || has_others;
         ok = add_rules(reader->out, job, layout, i, &list);
     }
     *selection = (gs_selection){list.items, list.count};
