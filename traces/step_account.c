@@ -21,8 +21,9 @@ bool gs_step_account_communicates(const gs_step_account *account, gs_time_ns at)
 {
     for (uint32_t i = 0; i < account->span_count; i++) {
         const gs_span *span = &account->spans[i];
-        if ((span->kind == GS_SPAN_OP || span->kind == GS_SPAN_SEND) && span->from_ns <= at &&
-            (span->open || span->to_ns > at)) {
+        bool begun = span->from_ns <= at && (span->open || span->to_ns > at);
+        if ((span->kind == GS_SPAN_OP && (span->open || begun)) ||
+            (span->kind == GS_SPAN_SEND && begun)) {
             return true;
         }
     }

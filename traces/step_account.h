@@ -49,7 +49,7 @@ void gs_step_account_init(gs_step_account *account, int32_t rank, const gs_group
 
 /* A step begins at `at`; the time before the first one belongs to nobody. */
 void gs_step_account_begin(gs_step_account *account, int64_t step, gs_time_ns at);
-/* An op starts here, and ends. */
+/* An op starts here at `at`, which may be still to come, and ends. */
 void gs_step_account_op_start(gs_step_account *account, uint32_t communicator, uint64_t sequence,
                               gs_time_ns at);
 void gs_step_account_op_end(gs_step_account *account, uint32_t communicator, uint64_t sequence,
@@ -58,7 +58,8 @@ void gs_step_account_op_end(gs_step_account *account, uint32_t communicator, uin
  */
 void gs_step_account_send_start(gs_step_account *account, uint32_t slot, gs_time_ns at);
 void gs_step_account_send_end(gs_step_account *account, uint32_t slot, gs_time_ns at);
-/* Is an op of the rank's under way, or a message of its own being sent, at `at`? */
+/* Is an op of the rank's under way or next on its stream, or a message of its own being sent, at
+ * `at`? */
 bool gs_step_account_communicates(const gs_step_account *account, gs_time_ns at);
 /* Anything else that is known whole, before the time it covers is marked. */
 void gs_step_account_span(gs_step_account *account, gs_span span);
