@@ -131,3 +131,18 @@ gs_tick gs_rate_end(const gs_rate_source *sources, uint32_t source_count, gs_tic
     }
     return GS_TICK_NEVER;
 }
+
+double gs_rate_bytes(const gs_rate_source *sources, uint32_t source_count, gs_tick start,
+                     gs_tick end)
+{
+    GS_ASSERT(source_count > 0);
+    GS_ASSERT(start >= 0 && start <= end);
+    double bytes = 0.0;
+    for (gs_tick at = start; at < end;) {
+        stretch now = stretch_at(sources, source_count, at);
+        gs_tick until = now.end < end ? now.end : end;
+        bytes += now.bytes_per_tick * (double)(until - at);
+        at = until;
+    }
+    return bytes;
+}

@@ -31,4 +31,9 @@ gs_tick gs_rate_next_change(const gs_rate_trace *trace, gs_tick at);
 gs_tick gs_rate_end(const gs_rate_source *sources, uint32_t source_count, gs_tick start,
                     double bytes);
 
+/* The other way round: bytes that have passed from `start` until `end`, which is not before it.
+ * Cost: O(log points) a breakpoint that is crossed. */
+double gs_rate_bytes(const gs_rate_source *sources, uint32_t source_count, gs_tick start,
+                     gs_tick end);
+
 #endif

@@ -232,7 +232,7 @@ static void arrive_drawn(const turning *on, const gs_ring_links *links, uint64_t
         on->begin[i] = left_of(on, turn, i);
     }
     for (uint32_t i = 0; i < n; i++) {
-        gs_tick left = base + gs_tick_of(on->begin[i]);
+        gs_tick left = gs_tick_after(base, gs_tick_of(on->begin[i]));
         gs_tick arrival = gs_tick_after(left, links->draw(links->host, i, turn));
         arrival = larger(arrival, links->last_arrival[i]);
         links->last_arrival[i] = arrival;
@@ -273,7 +273,7 @@ bool gs_ring_recurrence(const gs_ring *ring, const gs_ring_links *links, const g
     set_up(&on, links, starts, base);
     for (uint64_t turn = 0; turn < ring->turns; turn++) {
         for (uint64_t i = 0; turn + 1 == ring->turns && i < n; i++) {
-            left[i] = base + gs_tick_of(left_of(&on, turn, i));
+            left[i] = gs_tick_after(base, gs_tick_of(left_of(&on, turn, i)));
         }
         if (links->draw != NULL) {
             arrive_drawn(&on, links, turn, base);

@@ -47,9 +47,17 @@ typedef struct gs_ring_room {
     gs_arena *arena;
 } gs_ring_room;
 
+/* Whether the closed form can count as far as that: its sums are of up to so many parts. */
+static inline bool gs_ring_fits(const gs_ring *ring, gs_tick large_ticks, gs_tick latency,
+                                gs_tick last_start)
+{
+    double parts = 2.0 * ring->members + (double)ring->turns;
+    return parts * ((double)large_ticks + (double)latency) + (double)last_start < 0x1p62;
+}
+
 /* starts [members]: when each may begin to send. received, left [members]: out, when the last
  * message came, and when the last one of its own had left. false: no memory.
- * large_ticks, small_ticks, latency: of every link. */
+ * large_ticks, small_ticks, latency: of every link. Asserts gs_ring_fits. */
 bool gs_ring_closed(const gs_ring *ring, gs_tick large_ticks, gs_tick small_ticks, gs_tick latency,
                     const gs_tick *starts, gs_ring_room *room, gs_tick *received, gs_tick *left);
 

@@ -1,4 +1,4 @@
-#include "sim/sim_parts.h"
+#include "sim/sim_op.h"
 
 #include "base/assert.h"
 #include "base/hash.h"
@@ -229,7 +229,8 @@ static gs_status use_curve(gs_sim *sim, gs_error *err)
     sim->curve = gs_scenario_outer_link(sim->scenario)->curve;
     size_t slots = (size_t)sim->layout.communicator_count * sim->job.ranks;
     sim->native_slots = GS_TAKE(&sim->arena, uint32_t, slots);
-    return sim->native_slots != NULL ? GS_OK : no_memory(sim, err);
+    sim->sends_from = GS_TAKE(&sim->arena, gs_tick, slots);
+    return sim->native_slots != NULL && sim->sends_from != NULL ? GS_OK : no_memory(sim, err);
 }
 
 /* What the scenario cannot give the strategy. */
@@ -278,6 +279,7 @@ static gs_status make(gs_sim *sim, gs_error *err)
     GS_TRY(make_drivers(sim, err));
     GS_TRY(use_curve(sim, err));
     GS_TRY(gs_sim_sums_init(sim, err));
+    GS_TRY(gs_sim_ops_init(sim, err));
     if (sim->timeline != NULL) {
         GS_TRY(gs_sim_look_init(sim, err));
     }
@@ -504,11 +506,12 @@ bool gs_sim_run(gs_sim *sim, uint64_t events)
     for (uint64_t i = 0; i < events && !sim->ended; i++) {
         gs_sim_event event;
         /* Capacities go on changing for ever: a run in which nobody is left to care has ended. */
-        if (sim->drained == sim->entity_count || !gs_sim_loop_next(&sim->loop, &event)) {
+        bool is_left = sim->drained < sim->entity_count;
+        if (is_left && gs_sim_loop_next(&sim->loop, &event)) {
+            handle(sim, &event);
+        } else if (!is_left || !gs_sim_ops_return(sim)) {
             end_of_events(sim);
-            break;
         }
-        handle(sim, &event);
     }
     if (sim->ended) {
         gs_sim_work_settle_all(sim);

@@ -7,6 +7,7 @@
 #define GS_SIM_SIM_H
 
 #include "base/status.h"
+#include "sim/op_mode.h"
 #include "traces/record.h"
 #include "traces/scenario/scenario.h"
 #include "traces/timeline.h"
@@ -44,6 +45,8 @@ typedef struct gs_sim_result {
     bool outside_curve;        /* an op's size lay outside the measured ones of its curve */
     int64_t below_curve_bytes; /* the least size below them; 0: none */
     int64_t above_curve_bytes; /* the largest size above them; 0: none */
+    uint64_t ops[GS_OP_MODE_COUNT]; /* collectives that were timed so, */
+    uint64_t ops_returned; /* and of those by messages, the ones that were begun as a whole */
     int64_t least_message_bytes, most_message_bytes; /* that were sent over links; 0: none */
 } gs_sim_result;
 

@@ -271,16 +271,20 @@ static gs_tick ticks_for(double bytes, double bytes_per_tick)
 }
 
 /* Jitter scales the latency. */
+gs_tick gs_sim_net_latency(const gs_sim_net *net, uint32_t index, uint64_t messages)
+{
+    gs_tick latency = gs_ticks(net->channels[index].route.latency_ns);
+    if (net->latency_noise == NULL) {
+        return latency;
+    }
+    gs_rng_key key = {net->seed, GS_RNG_LATENCY, index};
+    return gs_tick_of((double)latency * gs_noise_draw(net->latency_noise, key, messages, 0));
+}
+
 gs_tick gs_sim_net_arrival(gs_sim_net *net, gs_sim_channel *channel, gs_tick left)
 {
-    gs_tick latency = gs_ticks(channel->route.latency_ns);
-    if (net->latency_noise != NULL) {
-        gs_rng_key key = {net->seed, GS_RNG_LATENCY, (uint32_t)(channel - net->channels)};
-        latency = gs_tick_of((double)latency *
-                             gs_noise_draw(net->latency_noise, key, channel->messages, 0));
-    }
-    channel->messages++;
-    return gs_tick_after(left, latency);
+    uint32_t index = (uint32_t)(channel - net->channels);
+    return gs_tick_after(left, gs_sim_net_latency(net, index, channel->messages++));
 }
 
 /* A later message never overtakes. */
@@ -315,16 +319,33 @@ __attribute__((noinline)) void gs_sim_net_tell_timeline(gs_sim_net *net,
 
 /* ---------------------------------------------------------------- private channels */
 
-/* The slowest link at every instant; links of a route differ in rate, and in how it varies. */
-static gs_tick private_end(const gs_sim_net *net, const gs_route *route, gs_tick start,
-                           int64_t bytes)
+/* Links of a route differ in rate, and in how it varies; the slowest counts at every instant. */
+static void list_sources(const gs_sim_net *net, const gs_route *route,
+                         gs_rate_source sources[GS_TOPOLOGY_ROUTE_MAX])
 {
-    gs_rate_source sources[GS_TOPOLOGY_ROUTE_MAX];
     for (uint32_t hop = 0; hop < route->link_count; hop++) {
         const gs_topology_link *link = &net->topology->links[route->links[hop]];
         sources[hop] = (gs_rate_source){link->bytes_per_tick, link->trace};
     }
-    return gs_rate_end(sources, route->link_count, start, (double)bytes);
+}
+
+gs_tick gs_sim_net_leaves(const gs_sim_net *net, uint32_t index, gs_tick start, int64_t bytes)
+{
+    const gs_route *route = &net->channels[index].route;
+    double rate = INFINITY;
+    bool varies = false;
+    for (uint32_t hop = 0; hop < route->link_count; hop++) {
+        const gs_topology_link *link = &net->topology->links[route->links[hop]];
+        rate = link->bytes_per_tick < rate ? link->bytes_per_tick : rate;
+        varies |= link->trace != NULL;
+    }
+    if (!varies) {
+        return gs_tick_after(start, ticks_for((double)bytes, rate));
+    }
+    gs_rate_source sources[GS_TOPOLOGY_ROUTE_MAX];
+    list_sources(net, route, sources);
+    gs_tick end = gs_rate_end(sources, route->link_count, start, (double)bytes);
+    return end < GS_TICK_END ? end : GS_TICK_END;
 }
 
 static void send_private(gs_sim_net *net, gs_sim_channel *channel, int64_t bytes, gs_tick ready_at,
@@ -332,19 +353,7 @@ static void send_private(gs_sim_net *net, gs_sim_channel *channel, int64_t bytes
 {
     gs_tick start = ready_at > net->loop->now ? ready_at : net->loop->now;
     start = start > channel->free_at ? start : channel->free_at;
-    double rate = INFINITY;
-    bool varies = false;
-    for (uint32_t hop = 0; hop < channel->route.link_count; hop++) {
-        const gs_topology_link *link = &net->topology->links[channel->route.links[hop]];
-        rate = link->bytes_per_tick < rate ? link->bytes_per_tick : rate;
-        varies |= link->trace != NULL;
-    }
-    if (!varies) {
-        channel->free_at = gs_tick_after(start, ticks_for((double)bytes, rate));
-    } else {
-        gs_tick end = private_end(net, &channel->route, start, bytes);
-        channel->free_at = end < GS_TICK_END ? end : GS_TICK_END;
-    }
+    channel->free_at = gs_sim_net_leaves(net, (uint32_t)(channel - net->channels), start, bytes);
     if (part != GS_NO_PART) {
         append(net, channel, part);
     }
@@ -406,19 +415,28 @@ static bool grow_flows(gs_sim_net *net, uint32_t link_count)
     return true;
 }
 
-void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
-                           const uint32_t *links, uint32_t link_count, int64_t bytes)
+static void open_flow(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner, const uint32_t *links,
+                      uint32_t link_count, double bytes)
 {
     bool has_room = net->free_flow_count > 0 && link_count <= net->fairshare->route_max;
     if (!has_room && !grow_flows(net, link_count)) {
         return;
     }
+    for (uint32_t hop = 0; net->intrude != NULL && hop < link_count; hop++) {
+        net->intrude(net->intrude_host, links[hop]);
+    }
     flow->index = net->free_flows[--net->free_flow_count];
     flow->handle = 0;
     net->owner_of_flow[flow->index] = owner;
-    gs_fluid_begin(net->fluid, net->loop->now, flow->index, links, link_count, (double)bytes,
+    gs_fluid_begin(net->fluid, net->loop->now, flow->index, links, link_count, bytes,
                    gs_sim_loop_order(net->loop));
     take_news(net);
+}
+
+void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
+                           const uint32_t *links, uint32_t link_count, int64_t bytes)
+{
+    open_flow(net, flow, owner, links, link_count, (double)bytes);
 }
 
 void gs_sim_net_flow_next(gs_sim_net *net, gs_sim_flow *flow, int64_t bytes)
@@ -502,6 +520,13 @@ static gs_sim_left end_flow(gs_sim_net *net, gs_sim_channel *channel)
 
 /* ---------------------------------------------------------------- requests */
 
+void gs_sim_net_see_size(gs_sim_net *net, int64_t bytes)
+{
+    net->most_bytes = bytes > net->most_bytes ? bytes : net->most_bytes;
+    bool is_least = bytes > 0 && (net->least_bytes == 0 || bytes < net->least_bytes);
+    net->least_bytes = is_least ? bytes : net->least_bytes;
+}
+
 void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_tick ready_at,
                      uint32_t part)
 {
@@ -509,9 +534,7 @@ void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_
     net->sent++;
     net->entity_bytes[channel->from] += bytes;
     net->nic_bytes += channel->route.over_nic ? bytes : 0;
-    net->most_bytes = bytes > net->most_bytes ? bytes : net->most_bytes;
-    bool is_least = bytes > 0 && (net->least_bytes == 0 || bytes < net->least_bytes);
-    net->least_bytes = is_least ? bytes : net->least_bytes;
+    gs_sim_net_see_size(net, bytes);
     if (channel->is_private) {
         send_private(net, channel, bytes, ready_at, part);
         return;
@@ -617,4 +640,70 @@ void gs_sim_net_take(gs_sim_net *net, uint32_t channel_index)
     if (channel->first == GS_NO_PART) {
         channel->last = GS_NO_PART;
     }
+}
+
+/* ---------------------------------------------------------------- messages under way */
+
+/* What is left of one that began in the past, alone on its links. */
+static double left_of(const gs_sim_net *net, const gs_sim_channel *channel,
+                      const gs_sim_under_way *message)
+{
+    gs_rate_source sources[GS_TOPOLOGY_ROUTE_MAX];
+    list_sources(net, &channel->route, sources);
+    double passed =
+        gs_rate_bytes(sources, channel->route.link_count, message->start, net->loop->now);
+    double left = (double)message->bytes - passed;
+    return left > 0.0 ? left : 0.0;
+}
+
+/* As it would stand by now if it had come through gs_sim_net_send. */
+static void put_shared(gs_sim_net *net, gs_sim_channel *channel, uint32_t index,
+                       const gs_sim_under_way *message)
+{
+    uint32_t channel_index = (uint32_t)(channel - net->channels);
+    gs_sim_part *part = &net->parts[index];
+    append(net, channel, index);
+    if (message->left <= net->loop->now) {
+        channel->messages++;
+        channel->last_arrival = message->arrival;
+        gs_sim_loop_at(net->loop, message->arrival, GS_SIM_PART, channel_index);
+    } else if (message->start <= net->loop->now) {
+        part->ready_at = message->start;
+        channel->sending = index;
+        open_flow(net, &channel->flow, channel_index, channel->route.links,
+                  channel->route.link_count, left_of(net, channel, message));
+    } else if (channel->sending == GS_NO_PART) {
+        channel->sending = index;
+        begin_next(net, channel);
+    }
+}
+
+bool gs_sim_net_put(gs_sim_net *net, uint32_t channel_index, const gs_sim_under_way *message)
+{
+    gs_sim_channel *channel = &net->channels[channel_index];
+    GS_ASSERT(message->arrival > net->loop->now);
+    if (channel->is_private) {
+        channel->messages++;
+        channel->free_at = message->left;
+        channel->last_arrival = message->arrival;
+        gs_sim_loop_at(net->loop, message->arrival, GS_SIM_PART, channel_index);
+        return true;
+    }
+    uint32_t index = gs_sim_net_part(net);
+    if (index == GS_NO_PART) {
+        return false;
+    }
+    net->parts[index].bytes = message->bytes;
+    net->parts[index].ready_at = message->ready_at;
+    put_shared(net, channel, index, message);
+    return !net->out_of_memory;
+}
+
+bool gs_sim_net_put_delivered(gs_sim_net *net, uint32_t channel_index)
+{
+    uint32_t index = gs_sim_net_part(net);
+    if (index != GS_NO_PART) {
+        append(net, &net->channels[channel_index], index);
+    }
+    return index != GS_NO_PART;
 }

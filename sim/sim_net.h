@@ -94,6 +94,9 @@ typedef struct gs_sim_net {
     int64_t least_bytes, most_bytes; /* of one that was sent and not empty; 0: none */
     uint64_t sent, arrived;          /* parts, messages and notes */
     int64_t *entity_bytes;           /* [entities] sent */
+    /* Is told of a link that a flow is about to begin on; NULL: nobody. */
+    void (*intrude)(void *host, uint32_t link);
+    void *intrude_host;
     gs_tick *last_note; /* [entities][entities]: when the last one comes; NULL: ties keep order */
     gs_arena *arena;
     gs_timeline *timeline; /* is told of every message; NULL: nobody looks */
@@ -151,6 +154,26 @@ void gs_sim_net_link_event(gs_sim_net *net, uint32_t link);
 void gs_sim_net_desk_event(gs_sim_net *net, uint32_t entity);
 void gs_sim_net_socket_event(gs_sim_net *net, uint32_t socket, uint64_t handle);
 bool gs_sim_net_told(gs_sim_net *net, uint32_t socket, gs_sim_left *out);
+
+/* What sim_op.h works out beforehand, as a channel would that has its links to itself. When bytes
+ * have left that begin at `start`; how long message number `messages` of its channel is under way;
+ * and that a message was as large as that. */
+gs_tick gs_sim_net_leaves(const gs_sim_net *net, uint32_t channel, gs_tick start, int64_t bytes);
+gs_tick gs_sim_net_latency(const gs_sim_net *net, uint32_t channel, uint64_t messages);
+void gs_sim_net_see_size(gs_sim_net *net, int64_t bytes);
+
+/* A message of a communicator that was sent in the past, by times that were worked out, and has not
+ * arrived yet. */
+typedef struct gs_sim_under_way {
+    int64_t bytes;
+    gs_tick ready_at;             /* of what begins after now */
+    gs_tick start, left, arrival; /* those after now hold while nothing comes in between */
+} gs_sim_under_way;
+
+/* Puts it behind what the channel has; counted by the caller. And one that has arrived and waits to
+ * be taken. false: no memory. */
+bool gs_sim_net_put(gs_sim_net *net, uint32_t channel, const gs_sim_under_way *message);
+bool gs_sim_net_put_delivered(gs_sim_net *net, uint32_t channel);
 
 /* The oldest part delivered and not taken: for absorb and for point-to-point messages. */
 gs_sim_part *gs_sim_net_delivered(gs_sim_net *net, uint32_t channel, uint32_t *out_part);

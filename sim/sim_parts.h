@@ -11,6 +11,7 @@
 #include "traces/noise.h"
 #include "sim/sim.h"
 #include "traces/step_account.h"
+#include "sim/op_mode.h"
 #include "sim/sim_loop.h"
 #include "sim/sim_net.h"
 #include "traces/group_ops.h"
@@ -31,7 +32,7 @@ typedef enum gs_worker_phase {
     GS_WORKER_DONE
 } gs_worker_phase;
 
-enum { GS_SIM_WORK_MAX = 32 };
+enum { GS_SIM_WORK_MAX = 32, GS_SIM_OP_TIMES = 6 };
 
 /* The gradient of a step, from its begin to its first unit, and what was put off before it: a job
  * of the team. */
@@ -117,6 +118,9 @@ typedef struct gs_sim_call {
     uint32_t slot;
     uint32_t channels_left; /* a flush waits for */
     bool native;
+    bool cancelled; /* nothing is due any more */
+    struct gs_sim_op *op; /* native: that was timed as a whole, or a curve's, NULL; else that meets
+                             itself */
     bool opens;     /* buckets from `slot` on, for the forward pass */
     int64_t passes; /* opens: of its worker when that was asked for: it may have been stopped */
     gs_tick at;     /* of a flush: the latest channel so far */
@@ -153,10 +157,21 @@ struct gs_sim {
     const gs_bucket_plan *buckets_rebuilt; /* of those after it */
     gs_sim_call *calls;
     uint32_t call_count, call_capacity, free_call;
+    gs_tick *sends_from;    /* [communicators][ranks]: nothing of the op under way is sent before */
     uint32_t *native_slots; /* [communicators][ranks]: slots of the ops that the host runs itself */
     gs_sim_sum *sums;       /* [groups of all communicators], by gs_group_ops_line; NULL: none */
     bool may_sum[GS_COMMUNICATORS_MAX]; /* else numbers of theirs always travel in parts */
     const gs_curve *curve;              /* of all-reduce; NULL: none */
+    /* Ops that are timed as a whole: sim_op.h. */
+    gs_network_mode network_mode;
+    struct gs_sim_op_line *op_lines; /* [groups of all communicators], by gs_group_ops_line */
+    uint32_t *op_claims;             /* [links] line + 1 that was the last one to claim it; 0: none */
+    gs_tick *op_times;               /* [GS_SIM_OP_TIMES][ranks] scratch */
+    gs_ring_room op_room;
+    uint64_t *op_vertices;           /* [lanes of a member] scratch */
+    gs_dataflow_transfer *under_way; /* [under_way_count] scratch */
+    uint32_t under_way_count, under_way_capacity;
+    bool ops_return; /* some are going back to their drivers */
     gs_timeline *timeline;              /* NULL: nobody looks */
     gs_sim_op_begin *op_begins;         /* [communicators][ranks], for the timeline */
     int64_t budget_passes;              /* forward and backward passes of one worker */
@@ -251,5 +266,11 @@ void gs_sim_world_part(gs_sim *sim, uint32_t channel);
 void gs_sim_world_note(gs_sim *sim, uint32_t part);
 void gs_sim_world_left(gs_sim *sim, const gs_sim_left *left);
 void gs_sim_world_call(gs_sim *sim, uint32_t call);
+/* Of an op that is timed as a whole: the request in that slot ends at `at`; its channels meet then.
+ * Both return the call, which may be cancelled until it is due (GS_NO_CALL: nothing to cancel). */
+uint32_t gs_sim_world_op_end(gs_sim *sim, uint32_t rank, uint32_t slot, struct gs_sim_op *op,
+                             gs_tick at);
+uint32_t gs_sim_world_op_meeting(gs_sim *sim, struct gs_sim_op *op, gs_tick at);
+void gs_sim_world_op_cancel(gs_sim *sim, uint32_t call);
 
 #endif

@@ -1,6 +1,6 @@
 /* What drivers ask of the simulator: requests become events, and nothing calls back before its
  * turn. */
-#include "sim/sim_parts.h"
+#include "sim/sim_op.h"
 
 #include "base/assert.h"
 #include "base/rng.h"
@@ -92,12 +92,41 @@ void gs_sim_world_call(gs_sim *sim, uint32_t index)
     sim->calls[index].next = sim->free_call;
     sim->free_call = index;
     gs_driver *driver = sim->entities[call.entity].driver;
-    if (call.opens) {
+    if (call.cancelled) {
+        return;
+    }
+    if (call.op != NULL && !call.native) {
+        gs_sim_op_meet(sim, call.op);
+    } else if (call.opens) {
         gs_sim_forward_opened(sim, call.entity, call.slot, call.passes);
     } else if (call.native) {
         gs_driver_native_done(driver, now_ns(sim), call.slot);
     } else {
         gs_driver_later(driver, now_ns(sim), call.slot);
+    }
+}
+
+uint32_t gs_sim_world_op_end(gs_sim *sim, uint32_t rank, uint32_t slot, gs_sim_op *op, gs_tick at)
+{
+    uint32_t call = new_call(sim, sim->entities[rank].self, slot);
+    sim->calls[call].native = true;
+    sim->calls[call].op = op;
+    schedule_call(sim, call, at);
+    return call;
+}
+
+uint32_t gs_sim_world_op_meeting(gs_sim *sim, gs_sim_op *op, gs_tick at)
+{
+    uint32_t call = new_call(sim, sim->entities[gs_op_plan_rank(op->plan, 0)].self, 0);
+    sim->calls[call].op = op;
+    gs_sim_loop_at(&sim->loop, at, GS_SIM_CALL, call);
+    return call;
+}
+
+void gs_sim_world_op_cancel(gs_sim *sim, uint32_t call)
+{
+    if (call != GS_NO_CALL) {
+        sim->calls[call].cancelled = true;
     }
 }
 
@@ -212,6 +241,13 @@ static void note_outside(gs_sim *sim, int64_t bytes)
     }
 }
 
+/* What an op sends waits for what the entity's stream had to do when the op, or that stage of it,
+ * began: what comes to the stream later is for something else. */
+static gs_tick *sends_from(gs_sim *sim, uint32_t rank, const gs_op_signature *op)
+{
+    return &sim->sends_from[op->communicator * sim->job.ranks + rank];
+}
+
 /* Ends on all members once the measured time has passed. The bytes are those of a ring in rank
  * order, whatever was measured: a curve does not tell. */
 static void end_native(gs_sim *sim, const gs_op_signature *op)
@@ -251,12 +287,15 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
     if (!gs_sim_sum_start(sim, self.index, op, data, all)) {
         unequal_slices(sim, self);
     }
+    *sends_from(sim, self.index, op) = entity_of(sim, self)->stream_free;
     const gs_group group = sim->layout.communicators[op->communicator].group;
     const bool coded =
         entity_of(sim, self)->wire != NULL && sim->layout.communicators[op->communicator].coded;
     if (coded || sim->curve == NULL || op->kind != GS_ALL_REDUCE || sim->job.ranks == 1 ||
         gs_group_size(group, sim->job.ranks) != sim->job.ranks) {
-        return false;
+        bool needs_parts = coded || (sim->learns && !gs_sim_is_summed(sim, op));
+        sim->result.ops[GS_OP_MESSAGE] += needs_parts && all ? 1 : 0;
+        return !needs_parts && gs_sim_op_start(sim, self.index, slot, op, all);
     }
     sim->native_slots[op->communicator * sim->job.ranks + self.index] = slot;
     if (all) {
@@ -270,6 +309,7 @@ static void ended(void *host, gs_peer self, const gs_op_signature *op)
     gs_sim *sim = host;
     gs_time_ns last_start = gs_group_ops_end(&sim->ops, self.index, op);
     gs_sim_sum_join(sim, self.index, op);
+    gs_sim_op_ended(sim, self.index, op);
     gs_step_account_op_end(&sim->accounts[self.index], op->communicator, op->sequence, last_start,
                            now_ns(sim));
     if (sim->timeline != NULL) {
@@ -294,6 +334,7 @@ static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice d
         not_decoded(sim, self);
     }
     code_time(sim, self, gs_wire_work(entity->wire, op, stage));
+    *sends_from(sim, self.index, op) = entity->stream_free;
 }
 
 static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
@@ -317,7 +358,7 @@ static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs
     }
     int64_t bytes =
         is_wire ? gs_wire_part_bytes(entity->wire, op, part) : part.length * sim->job.element_bytes;
-    gs_sim_net_send(&sim->net, channel_index, bytes, entity->stream_free, index);
+    gs_sim_net_send(&sim->net, channel_index, bytes, *sends_from(sim, self.index, op), index);
 }
 
 static bool absorb(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,

@@ -86,6 +86,10 @@ typedef struct gs_collective {
     /* Seconds on equal private links: latency_s a message, bandwidth in bytes/s, no jitter. */
     double (*closed_s)(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s);
     gs_sum_order order; /* of an all-reduce */
+    /* What is nothing but turns round a ring: how many, and the part that member 0 sends first, of
+     * as many equal parts as members; in turn s member r sends part first + r - s to r + 1, then
+     * receives from r - 1. NULL, or false for this shape: it is something else. */
+    bool (*turns)(const gs_shape *shape, uint64_t *out_turns, uint32_t *out_first);
 } gs_collective;
 
 uint32_t gs_collective_count(void);

@@ -414,6 +414,27 @@ void gs_driver_line_start(gs_driver *driver, uint32_t communicator)
     }
 }
 
+void gs_driver_native_return(gs_driver *driver, gs_time_ns at, uint32_t slot,
+                             const uint64_t *vertices)
+{
+    if (driver->failed) {
+        return;
+    }
+    line *on = &driver->lines[driver->requests[slot].with.signature.communicator];
+    GS_ASSERT(on->running && on->native && on->first == slot && on->coding.stage_count == 0);
+    GS_ASSERT(at >= driver->now);
+    driver->now = at;
+    on->native = false;
+    (void)next_stage(driver, on);
+    for (uint32_t i = 0; i < on->lane_count; i++) {
+        on->lanes[i].vertex = vertices[i];
+    }
+    for (uint32_t i = 0; !driver->failed && i < on->lane_count; i++) {
+        play_lane(driver, on, i);
+    }
+    go_on(driver, on);
+}
+
 void gs_driver_line_end(gs_driver *driver, uint32_t slot)
 {
     const request *ended = &driver->requests[slot];

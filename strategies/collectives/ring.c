@@ -10,6 +10,13 @@ static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vert
     return gs_ring_turn(shape, index, steps, steps / 2, shape->self, out);
 }
 
+static bool turns(const gs_shape *shape, uint64_t *out_turns, uint32_t *out_first)
+{
+    *out_turns = 2 * (uint64_t)(shape->members - 1);
+    *out_first = 0;
+    return true;
+}
+
 static double closed_s(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s)
 {
     return 2.0 * gs_ring_round_s(shape, bytes, latency_s, bytes_per_s);
@@ -26,4 +33,5 @@ const gs_collective gs_collective_ring = {
     .targets = gs_ring_targets,
     .closed_s = closed_s,
     .order = GS_SUM_ROUND,
+    .turns = turns,
 };

@@ -7,6 +7,13 @@ static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vert
     return gs_ring_turn(shape, index, shape->members - 1, 0, shape->self, out);
 }
 
+static bool turns(const gs_shape *shape, uint64_t *out_turns, uint32_t *out_first)
+{
+    *out_turns = shape->members - 1;
+    *out_first = 0;
+    return true;
+}
+
 const gs_collective gs_collective_ring_all_gather = {
     .name = "ring_all_gather",
     .summary = "all-gather round a ring: (n-1)/n of the bytes per rank, n-1 messages",
@@ -16,4 +23,5 @@ const gs_collective gs_collective_ring_all_gather = {
     .sources = gs_ring_sources,
     .targets = gs_ring_targets,
     .closed_s = gs_ring_round_s,
+    .turns = turns,
 };

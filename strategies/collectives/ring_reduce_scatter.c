@@ -9,6 +9,12 @@ static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vert
     return gs_ring_turn(shape, index, shape->members - 1, shape->members - 1, first, out);
 }
 
+static bool turns(const gs_shape *shape, uint64_t *out_turns, uint32_t *out_first)
+{
+    *out_turns = *out_first = shape->members - 1;
+    return true;
+}
+
 const gs_collective gs_collective_ring_reduce_scatter = {
     .name = "ring_reduce_scatter",
     .summary = "reduce-scatter round a ring: (n-1)/n of the bytes per rank, n-1 messages",
@@ -18,4 +24,5 @@ const gs_collective gs_collective_ring_reduce_scatter = {
     .sources = gs_ring_sources,
     .targets = gs_ring_targets,
     .closed_s = gs_ring_round_s,
+    .turns = turns,
 };

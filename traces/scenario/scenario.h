@@ -226,6 +226,18 @@ typedef struct gs_live_settings {
 
 gs_live_settings gs_live_settings_default(void);
 
+/* evaluate.network_mode: how the simulator times collectives (sim/op_mode.h). All but the last give
+ * the same results, and differ in what they cost. */
+typedef enum gs_network_mode {
+    GS_NETWORK_AUTO,       /* whatever costs least */
+    GS_NETWORK_MESSAGE,    /* message by message */
+    GS_NETWORK_RECURRENCE, /* as auto, without closed forms */
+    GS_NETWORK_CLOSED,     /* in closed form or message by message */
+    GS_NETWORK_SURROGATE   /* as auto; rings with jitter by its mean effect and spread */
+} gs_network_mode;
+
+extern const char *const gs_network_mode_names[]; /* by gs_network_mode, NULL-terminated */
+
 typedef struct gs_scenario {
     const char *name; /* file name without folder and ending, or the bundled name */
     const char *file;
@@ -239,6 +251,7 @@ typedef struct gs_scenario {
     uint32_t strategy_count;
     int64_t seeds;          /* evaluate.seeds */
     int64_t evaluate_every; /* steps between evaluations of the model; 0: 20 in the budget */
+    int network_mode;       /* gs_network_mode */
     uint32_t ranks;         /* total */
     uint32_t nodes;         /* total */
     gs_json *resolved;      /* the whole file with every default, as `check` prints it; owner:

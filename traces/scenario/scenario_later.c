@@ -12,6 +12,8 @@
 enum { FAULTS_MAX = 100000, GATES_MAX = 256, METRICS_MAX = 256, NAMES_MAX = 128 };
 
 static const char *const fault_kinds[] = {"slow", "crash", "hang", "link_down", "node_down", NULL};
+const char *const gs_network_mode_names[] = {"auto",   "message",   "recurrence",
+                                             "closed", "surrogate", NULL};
 const char *const gs_live_transport_names[] = {"auto", "loop", "mpi", "tcp", "nccl", NULL};
 static const char *const live_computes[] = {"train", "replay", NULL};
 static const char *const live_paces[] = {"sleep", "spin", NULL};
@@ -60,6 +62,8 @@ static const gs_field evaluate_fields[] = {
      "runs of each strategy, from seed on"},
     {"every", GS_FIELD_INT, GS_FIELD_AT(gs_evaluate_config, every), "0", 0, 1e9, NULL,
      "steps between evaluations of the model; 0: 20 in the budget"},
+    {"network_mode", GS_FIELD_CHOICE, GS_FIELD_AT(gs_evaluate_config, network_mode), "auto", 0, 0, gs_network_mode_names,
+     "how collectives are timed; all give the same times but surrogate, which draws the effect of jitter on a ring"},
     {"alpha", GS_FIELD_RATIO, GS_FIELD_AT(gs_evaluate_config, alpha), "0.05", 1e-6, 0.5, NULL,
      "chance of a wrong difference that is accepted"},
 };
@@ -233,6 +237,7 @@ gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err)
                                    &reader->evaluate, err));
     reader->out->seeds = reader->evaluate.seeds;
     reader->out->evaluate_every = reader->evaluate.every;
+    reader->out->network_mode = reader->evaluate.network_mode;
     GS_TRY(read_metrics(reader, err));
     return read_gates(reader, err);
 }

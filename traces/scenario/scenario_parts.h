@@ -72,6 +72,7 @@ typedef struct gs_fault_config {
 typedef struct gs_evaluate_config {
     int64_t seeds;
     int64_t every;
+    int network_mode; /* gs_network_mode */
     double alpha;
 } gs_evaluate_config;
 

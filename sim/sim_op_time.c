@@ -1,0 +1,222 @@
+/* Times of ops that are timed as a whole, and what they count as. */
+#include "sim/sim_op.h"
+
+#include "base/assert.h"
+
+static gs_sim_channel *channel_of(const gs_sim_op *op, uint32_t channel)
+{
+    return &op->sim->net.channels[op->plan->channels[channel]];
+}
+
+/* ---------------------------------------------------------------- dataflow */
+
+static gs_tick leaves(void *host, uint32_t channel, gs_tick start, int64_t bytes)
+{
+    const gs_sim_op *op = host;
+    return gs_sim_net_leaves(&op->sim->net, op->plan->channels[channel], start, bytes);
+}
+
+static gs_tick latency(void *host, uint32_t channel, uint64_t messages)
+{
+    const gs_sim_op *op = host;
+    return gs_sim_net_latency(&op->sim->net, op->plan->channels[channel], messages);
+}
+
+static void see(void *host, const gs_dataflow_transfer *transfer)
+{
+    gs_sim_op *op = host;
+    const gs_op_plan *plan = op->plan;
+    for (uint32_t i = plan->shared_first[transfer->channel];
+         i < plan->shared_first[transfer->channel + 1]; i++) {
+        gs_overlap_add(&op->overlap, plan->shared[i], transfer->channel, transfer->start,
+                       transfer->left);
+    }
+}
+
+bool gs_sim_op_begin_flow(gs_sim_op *op, gs_tick horizon)
+{
+    const gs_op_plan *plan = op->plan;
+    gs_arena *arena = &op->sim->arena;
+    if (op->flow.lanes == NULL) {
+        gs_dataflow_wires wires = {op, leaves, latency};
+        if (!gs_dataflow_init(&op->flow, plan->flow, &wires, arena) ||
+            (plan->shared != NULL && !gs_overlap_init(&op->overlap, plan->shared_count, arena))) {
+            return false;
+        }
+    }
+    op->flow.watcher = (gs_dataflow_watcher){op, see};
+    op->flow.watches_all = false;
+    if (plan->shared != NULL) {
+        gs_overlap_reset(&op->overlap);
+    }
+    gs_shape shape = gs_choice_shape(&plan->choice, &op->sim->job, plan->group, 0,
+                                     op->signature.root, op->signature.elements);
+    gs_dataflow_begin(&op->flow, &shape, op->sim->job.element_bytes, horizon);
+    return true;
+}
+
+void gs_sim_op_save(gs_sim_op *op, uint32_t member)
+{
+    const gs_dataflow_plan *plan = op->plan->flow;
+    for (uint32_t i = plan->out_first[member]; i < plan->out_first[member + 1]; i++) {
+        op->messages[i] = channel_of(op, i)->messages;
+        op->arrivals[i] = channel_of(op, i)->last_arrival;
+    }
+}
+
+/* All that went before has left, and without jitter nothing else of it matters. */
+void gs_sim_op_load(gs_sim_op *op, uint32_t member)
+{
+    const gs_dataflow_plan *plan = op->plan->flow;
+    for (uint32_t i = plan->out_first[member]; i < plan->out_first[member + 1]; i++) {
+        gs_dataflow_channel *to = &op->flow.channels[i];
+        to->free_at = 0;
+        to->messages = op->messages == NULL ? 0 : op->messages[i];
+        to->last_arrival = op->messages == NULL ? 0 : op->arrivals[i];
+    }
+}
+
+/* ---------------------------------------------------------------- rings */
+
+static uint32_t out_of(const gs_sim_op *op, uint32_t member)
+{
+    return op->plan->flow->out_first[member];
+}
+
+static gs_tick draw(void *host, uint32_t member, uint64_t turn)
+{
+    const gs_sim_op *op = host;
+    uint32_t channel = out_of(op, member);
+    return gs_sim_net_latency(&op->sim->net, op->plan->channels[channel],
+                              op->messages[channel] + turn);
+}
+
+static gs_ring ring_of(const gs_sim_op *op)
+{
+    const gs_op_plan *plan = op->plan;
+    uint32_t members = plan->flow->member_count;
+    return (gs_ring){.members = members,
+                     .turns = plan->turns,
+                     .first = plan->first_part,
+                     .large = (uint32_t)(op->signature.elements % members)};
+}
+
+/* Bytes of a large part or a small one. */
+static int64_t part_bytes(const gs_sim_op *op, bool large)
+{
+    int64_t members = op->plan->flow->member_count;
+    int64_t elements = op->signature.elements;
+    bool is_larger = large && elements % members > 0;
+    return (elements / members + (is_larger ? 1 : 0)) * op->sim->job.element_bytes;
+}
+
+/* With jitter the channels move on by what is sent. */
+static bool turn_by_turn(gs_sim_op *op, const gs_ring *ring, const gs_tick *starts,
+                         gs_tick *received, gs_tick *left)
+{
+    uint32_t ranks = op->sim->job.ranks;
+    gs_tick *large = left + ranks;
+    gs_tick *small = large + ranks;
+    gs_tick *latencies = small + ranks;
+    gs_tick *arrivals = latencies + ranks;
+    for (uint32_t i = 0; i < ring->members; i++) {
+        const gs_dataflow_path *path = &op->plan->flow->paths[out_of(op, i)];
+        large[i] = gs_dataflow_ticks(part_bytes(op, true), path->bytes_per_tick);
+        small[i] = gs_dataflow_ticks(part_bytes(op, false), path->bytes_per_tick);
+        latencies[i] = path->latency;
+    }
+    gs_ring_links links = {.large = large, .small = small, .latency = latencies};
+    if (op->messages == NULL) {
+        return gs_ring_recurrence(ring, &links, starts, &op->sim->op_room, received, left);
+    }
+    for (uint32_t i = 0; i < ring->members; i++) {
+        arrivals[i] = op->arrivals[out_of(op, i)];
+        latencies[i] = 0;
+    }
+    links.draw = draw;
+    links.host = op;
+    links.last_arrival = arrivals;
+    if (!gs_ring_recurrence(ring, &links, starts, &op->sim->op_room, received, left)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < ring->members; i++) {
+        gs_sim_channel *channel = channel_of(op, out_of(op, i));
+        channel->messages += ring->turns;
+        channel->last_arrival = arrivals[i];
+    }
+    return true;
+}
+
+static gs_tick last_of(const gs_tick *times, uint32_t count)
+{
+    gs_tick last = times[0];
+    for (uint32_t i = 1; i < count; i++) {
+        last = times[i] > last ? times[i] : last;
+    }
+    return last;
+}
+
+bool gs_sim_op_ring(gs_sim_op *op, gs_tick *received, gs_tick *left)
+{
+    const gs_op_plan *plan = op->plan;
+    gs_ring ring = ring_of(op);
+    if (op->mode == GS_OP_RING) {
+        return turn_by_turn(op, &ring, op->ready, received, left);
+    }
+    gs_tick large = gs_dataflow_ticks(part_bytes(op, true), plan->slowest);
+    gs_tick small = gs_dataflow_ticks(part_bytes(op, false), plan->slowest);
+    gs_tick latency_ticks = gs_ticks(plan->latency_ns);
+    if (!gs_ring_fits(&ring, large, latency_ticks, last_of(op->ready, ring.members))) {
+        return turn_by_turn(op, &ring, op->ready, received, left); /* past the end of a run */
+    }
+    return gs_ring_closed(&ring, large, small, latency_ticks, op->ready, &op->sim->op_room,
+                          received, left);
+}
+
+/* ---------------------------------------------------------------- what was sent */
+
+/* Elements of parts [0, part), counted on round after round. */
+static int64_t elements_before(const gs_ring *ring, int64_t elements, uint64_t part)
+{
+    int64_t offset, length;
+    gs_part_of(elements, ring->members, (uint32_t)(part % ring->members), &offset, &length);
+    return (int64_t)(part / ring->members) * elements + offset;
+}
+
+static int64_t ring_bytes(const gs_sim_op *op, uint32_t member)
+{
+    gs_ring ring = ring_of(op);
+    uint64_t end =
+        (uint64_t)member + ring.first + 1 + (ring.turns / ring.members + 1) * ring.members;
+    int64_t elements = elements_before(&ring, op->signature.elements, end) -
+                       elements_before(&ring, op->signature.elements, end - ring.turns);
+    return elements * op->sim->job.element_bytes;
+}
+
+static void count(const gs_sim_op *op, uint32_t channel, uint64_t messages, int64_t bytes)
+{
+    gs_sim_net *net = &op->sim->net;
+    const gs_sim_channel *over = channel_of(op, channel);
+    net->sent += messages;
+    net->arrived += messages;
+    net->entity_bytes[over->from] += bytes;
+    net->nic_bytes += over->route.over_nic ? bytes : 0;
+}
+
+void gs_sim_op_count(const gs_sim_op *op, uint32_t member)
+{
+    const gs_dataflow_plan *plan = op->plan->flow;
+    gs_sim_net *net = &op->sim->net;
+    if (op->mode != GS_OP_DATAFLOW) {
+        count(op, out_of(op, member), op->plan->turns, ring_bytes(op, member));
+        gs_sim_net_see_size(net, part_bytes(op, true));
+        gs_sim_net_see_size(net, part_bytes(op, false));
+        return;
+    }
+    for (uint32_t i = plan->out_first[member]; i < plan->out_first[member + 1]; i++) {
+        uint64_t before = op->messages == NULL ? 0 : op->messages[i];
+        count(op, i, op->flow.channels[i].messages - before, op->flow.channels[i].bytes);
+    }
+    gs_sim_net_see_size(net, op->flow.least_bytes);
+    gs_sim_net_see_size(net, op->flow.most_bytes);
+}
