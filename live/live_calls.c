@@ -82,7 +82,7 @@ static void send_counted(gs_live_entity *entity, gs_parcel *parcel, bool keep)
 }
 
 static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op_signature *op,
-                      gs_slice part)
+                      gs_slice part, bool copy)
 {
     gs_live_entity *entity = host;
     (void)self;
@@ -101,7 +101,7 @@ static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op
     parcel.payload = &view;
     parcel.bytes = is_coded ? gs_wire_part_bytes(entity->wire, op, part)
                             : part.length * entity->shared->config.job->element_bytes;
-    send_counted(entity, &parcel, false);
+    send_counted(entity, &parcel, copy);
 }
 
 static void refuse_floats(gs_live_entity *entity, const char *what)

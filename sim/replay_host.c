@@ -178,10 +178,10 @@ static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice d
 }
 
 static void send_part(void *host, gs_peer self, uint32_t to_channel, const gs_op_signature *op,
-                      gs_slice part)
+                      gs_slice part, bool copy)
 {
     gs_replay_entity *entity = host;
-    (void)self;
+    (void)self, (void)copy;
     uint32_t ranks = entity->replay->config.job->ranks;
     gs_peer to = {GS_WORKER, (uint16_t)(to_channel % ranks)};
     gs_payload view = gs_is_wire(part) ? gs_wire_view(entity->wire, op, part)

@@ -25,8 +25,11 @@ static bool may_sum(const gs_sim *sim, uint32_t communicator)
     return has_sums && (has_curve(sim, communicator) || !sim->config.parts_always);
 }
 
-static gs_sum_order order_of(const gs_sim *sim, const gs_op_signature *op)
+/* Of a sum that is formed at once; its order and rings. */
+static gs_sum_order order_of(const gs_sim *sim, const gs_op_signature *op, gs_shape *out)
 {
+    gs_group group = sim->layout.communicators[op->communicator].group;
+    *out = gs_shape_plain(gs_group_size(group, sim->job.ranks), 0, op->elements);
     if (op->kind != GS_ALL_REDUCE || !sim->may_sum[op->communicator]) {
         return GS_SUM_BY_PROGRAM;
     }
@@ -36,6 +39,7 @@ static gs_sum_order order_of(const gs_sim *sim, const gs_op_signature *op)
     gs_choice choice = gs_selection_choose(
         &sim->config.strategy->selection, &sim->layout.communicators[op->communicator],
         op->communicator, op->kind, op->elements * sim->job.element_bytes);
+    *out = gs_choice_shape(&choice, &sim->job, group, 0, 0, op->elements);
     return choice.program->order;
 }
 
@@ -89,7 +93,8 @@ gs_status gs_sim_sums_init(gs_sim *sim, gs_error *err)
 
 bool gs_sim_is_summed(const gs_sim *sim, const gs_op_signature *op)
 {
-    return order_of(sim, op) != GS_SUM_BY_PROGRAM;
+    gs_shape shape;
+    return order_of(sim, op, &shape) != GS_SUM_BY_PROGRAM;
 }
 
 static gs_sim_sum *sum_of(gs_sim *sim, uint32_t rank, const gs_op_signature *op)
@@ -100,7 +105,8 @@ static gs_sim_sum *sum_of(gs_sim *sim, uint32_t rank, const gs_op_signature *op)
 bool gs_sim_sum_start(gs_sim *sim, uint32_t rank, const gs_op_signature *op, gs_slice data,
                       bool is_last)
 {
-    gs_sum_order order = order_of(sim, op);
+    gs_shape shape;
+    gs_sum_order order = order_of(sim, op, &shape);
     if (order == GS_SUM_BY_PROGRAM) {
         return true;
     }
@@ -111,6 +117,8 @@ bool gs_sim_sum_start(gs_sim *sim, uint32_t rank, const gs_op_signature *op, gs_
         return true;
     }
     sum->sum.order = order;
+    sum->sum.rings = shape.rings;
+    sum->sum.inner = shape.inner;
     for (uint32_t i = 0; i < sum->sum.members; i++) {
         gs_sim_work_settle(sim, gs_group_rank(group, sim->job.ranks, rank, i));
     }

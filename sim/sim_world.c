@@ -338,9 +338,10 @@ static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice d
 }
 
 static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
-                      gs_slice part)
+                      gs_slice part, bool keep)
 {
     gs_sim *sim = host;
+    (void)keep; /* what has floats is copied */
     gs_sim_entity *entity = entity_of(sim, self);
     bool is_wire = gs_is_wire(part);
     uint32_t index = GS_NO_PART;

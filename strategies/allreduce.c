@@ -19,7 +19,12 @@ typedef struct config {
 enum { COMMUNICATOR = 0, TENSOR = -1, AUTO = 0, BEFORE = 0 };
 
 static const char *const bucket_words[] = {"tensor", NULL};
-static const char *const algorithms[] = {"auto", "naive", "ring", NULL};
+#define GS_COLLECTIVE(stem)
+#define GS_COLLECTIVE_SUM(stem) #stem,
+static const char *const algorithms[] = {"auto",
+#include "strategies/collectives/collectives.def"
+                                         NULL};
+#undef GS_COLLECTIVE
 static const char *const averages[] = {"before", "after", NULL};
 
 static const gs_field fields[] = {
@@ -49,7 +54,7 @@ static const gs_field fields[] = {
      GS_FIELD_AT(config, algorithm),
      .default_text = "auto",
      .choices = algorithms,
-     .help = "how the sum travels; auto: ring"},
+     .help = "how the sum travels; auto: as cluster.collectives says, or ring"},
     {.name = "average",
      .kind = GS_FIELD_CHOICE,
      GS_FIELD_AT(config, average),

@@ -6,9 +6,9 @@
  * channels do not wait for each other. Both hosts, and every way of timing, play the same program:
  * a vertex is a pure function of (shape, lane, index), nothing is stored. A lane sends only what
  * itself has received or added, or what was there at the start: lanes of a member do not wait for
- * each other. A program must be safe without buffering: a part is written over only by data that
- * depends on the receipt of all sends of that part. Reductions happen in program order: results are
- * equal bit for bit in every host. */
+ * each other. A program must be safe without buffering: a part that was sent, but as a copy, is
+ * written over only by data that depends on the receipt of all its sends. Reductions happen in
+ * program order: results are equal bit for bit in every host. */
 #ifndef GS_STRATEGIES_COLLECTIVE_H
 #define GS_STRATEGIES_COLLECTIVE_H
 
@@ -48,6 +48,7 @@ typedef struct gs_vertex {
     uint32_t channel; /* 0 to gs_collective_channels - 1 */
     int64_t offset;   /* within the slice, in elements */
     int64_t length;   /* may be 0: the message is sent all the same */
+    bool copied;      /* of a send: what is sent is a copy, the part may change at once */
 } gs_vertex;
 
 /* One end of a channel of a program. */
@@ -64,11 +65,17 @@ typedef enum gs_sum_order {
     GS_SUM_AT_ROOT     /* the whole, from member 0 on, which adds; the terms travel */
 } gs_sum_order;
 
+/* Members of a shape that a program looks at. */
+enum { GS_TAKES_RINGS = 1, GS_TAKES_NODES = 2, GS_TAKES_PIECES = 4 };
+
 /* What a kind does to the slices of the members; part m is what gs_part_of says.
  * all-reduce: every slice becomes the sum. reduce-scatter: part m of member m's slice becomes that
  * of the sum, the rest of it is used up. all-gather: part m of member m's goes to all others.
  * broadcast: the root's slice goes to all others. all-to-all, of equal parts: part m of a member's
- * slice goes to member m, and what comes from member m into part m of another slice. */
+ * slice goes to member m, and what comes from member m into part m of another slice. reduce: the
+ * root's slice becomes the sum, the others are used up. gather: part m of member m's goes to the
+ * root, the rest of what others have is used up. scatter: part m of the root's goes to member m,
+ * the rest of what others have is used up. */
 typedef struct gs_collective {
     const char *name;
     const char *summary;
@@ -83,9 +90,14 @@ typedef struct gs_collective {
      * members - 1 for each channel. The same for every root, number of elements and piece. */
     uint32_t (*sources)(const gs_shape *shape, gs_edge *out);
     uint32_t (*targets)(const gs_shape *shape, gs_edge *out);
-    /* Seconds on equal private links: latency_s a message, bandwidth in bytes/s, no jitter. */
+    /* Seconds where each channel has links of its own: latency_s a message, bandwidth in bytes/s,
+     * no jitter; all members start at once. And where all channels of a member share one link out
+     * and one in; NULL: the same. */
     double (*closed_s)(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s);
-    gs_sum_order order; /* of an all-reduce */
+    double (*shared_s)(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s);
+    gs_sum_order order;  /* of an all-reduce */
+    unsigned takes;      /* sum of GS_TAKES_* */
+    int64_t piece_bytes; /* of a piece, where nobody says another; 0: the whole share */
     /* What is nothing but turns round a ring: how many, and the part that member 0 sends first, of
      * as many equal parts as members; in turn s member r sends part first + r - s to r + 1, then
      * receives from r - 1. NULL, or false for this shape: it is something else. */

@@ -339,7 +339,8 @@ static void send_part(const gs_driver *driver, line *on, const gs_vertex *vertex
     uint32_t place = place_of(&on->targets, vertex->peer, vertex->channel);
     GS_ASSERT(place != GS_NO_SLOT && "a program sends only to its targets");
     config->calls->send_part(config->host, config->self, on->channels[place],
-                             &driver->requests[on->first].with.signature, part_of(on, vertex));
+                             &driver->requests[on->first].with.signature, part_of(on, vertex),
+                             vertex->copied);
 }
 
 /* Plays a lane of the running request until it ends or waits for a part that has not come. */

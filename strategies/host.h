@@ -67,9 +67,10 @@ typedef struct gs_host_calls {
      * slice to the wire, from one stage to the next, from the wire to the slice. */
     void (*code)(void *host, gs_peer self, const gs_op_signature *op, gs_slice data,
                  uint32_t stage);
-    /* Queues a part on a channel. The slice keeps its bytes until the op has ended. */
+    /* Queues a part on a channel. The slice keeps its bytes until the op has ended, or with `copy`
+     * may change at once. */
     void (*send_part)(void *host, gs_peer self, uint32_t channel, const gs_op_signature *op,
-                      gs_slice part);
+                      gs_slice part, bool copy);
     /* Adds or puts the oldest delivered part of a channel into the slice, and frees it. false: the
      * part belongs to another op. NULL in timing-only hosts, where parts are counted and nothing
      * else. */

@@ -149,6 +149,9 @@ const gs_collective *gs_collective_for(const gs_communicator *communicator, gs_c
         [GS_ALL_GATHER] = &gs_collective_ring_all_gather,
         [GS_BROADCAST] = &gs_collective_binomial_broadcast,
         [GS_ALL_TO_ALL] = &gs_collective_pairwise_all_to_all,
+        [GS_REDUCE] = &gs_collective_binomial_reduce,
+        [GS_GATHER] = &gs_collective_binomial_gather,
+        [GS_SCATTER] = &gs_collective_binomial_scatter,
     };
     if (kind != GS_ALL_REDUCE || communicator->all_reduce == NULL) {
         return usual[kind];
@@ -161,7 +164,11 @@ const gs_collective *gs_collective_for(const gs_communicator *communicator, gs_c
 const char *gs_collective_kind_name(gs_collective_kind kind)
 {
     static const char *const names[GS_COLLECTIVE_KIND_COUNT] = {
-        "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all"};
+        [GS_ALL_REDUCE] = "all_reduce", [GS_REDUCE_SCATTER] = "reduce_scatter",
+        [GS_ALL_GATHER] = "all_gather", [GS_BROADCAST] = "broadcast",
+        [GS_ALL_TO_ALL] = "all_to_all", [GS_REDUCE] = "reduce",
+        [GS_GATHER] = "gather",         [GS_SCATTER] = "scatter",
+    };
     return names[kind];
 }
 

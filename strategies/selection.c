@@ -5,7 +5,7 @@
 
 static gs_choice plain(const gs_collective *program)
 {
-    return (gs_choice){.program = program, .rings = 1};
+    return (gs_choice){.program = program, .rings = 1, .piece_bytes = program->piece_bytes};
 }
 
 static bool is_named(const gs_communicator *communicator, gs_collective_kind kind)

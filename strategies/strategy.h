@@ -88,6 +88,9 @@ typedef enum gs_collective_kind {
     GS_ALL_GATHER,
     GS_BROADCAST,
     GS_ALL_TO_ALL, /* only inside of coded all-reduces */
+    GS_REDUCE,     /* this and the following: of no service */
+    GS_GATHER,
+    GS_SCATTER,
     GS_COLLECTIVE_KIND_COUNT
 } gs_collective_kind;
 

@@ -2,11 +2,20 @@
 
 #include "base/assert.h"
 #include "models/kernels.h"
+#include "strategies/collectives/ring_turn.h"
 
 /* The sum of a block and what is added to it take 16 KiB: half of a first cache. */
 enum { BLOCK = 2048 };
 
-/* Part of the op and of a member's slice. */
+static gs_shape shape_of(const gs_sum *sum, int64_t elements)
+{
+    gs_shape shape = gs_shape_plain(sum->members, 0, elements);
+    shape.rings = sum->rings;
+    shape.inner = sum->inner;
+    return shape;
+}
+
+/* Part of the op and of a member's slice: parts of all members on each ring. */
 static gs_slice piece_of(const gs_sum *sum, uint32_t part, uint32_t member)
 {
     gs_slice slice = sum->slices[member];
@@ -14,20 +23,26 @@ static gs_slice piece_of(const gs_sum *sum, uint32_t part, uint32_t member)
         return slice;
     }
     int64_t offset, length;
-    gs_part_of(slice.length, sum->members, part, &offset, &length);
+    gs_shape shape = shape_of(sum, slice.length);
+    gs_ring_share(&shape, part / sum->members, part % sum->members, &offset, &length);
     return (gs_slice){slice.vector, slice.offset + offset, length};
 }
 
 static uint32_t parts_of(const gs_sum *sum)
 {
-    return sum->order == GS_SUM_AT_ROOT ? 1 : sum->members;
+    return sum->order == GS_SUM_AT_ROOT ? 1 : sum->members * sum->rings;
 }
 
 /* The member that is number `turn` in the sum of a part. */
 static uint32_t member_at(const gs_sum *sum, uint32_t part, uint32_t turn)
 {
-    uint32_t left = sum->members - part;
-    return turn < left ? part + turn : turn - left;
+    if (sum->order == GS_SUM_AT_ROOT) {
+        return turn;
+    }
+    gs_shape shape = shape_of(sum, 0);
+    uint32_t ring = part / sum->members;
+    uint32_t place = gs_ring_place(&shape, ring, part % sum->members) + turn;
+    return gs_ring_member(&shape, ring, place < sum->members ? place : place - sum->members);
 }
 
 static float *floats_of(const gs_sum *sum, uint32_t part, uint32_t member, size_t *out_count)

@@ -17,6 +17,7 @@ typedef struct gs_sum {
     uint32_t members;
     gs_entity_memory *const *memories; /* [members] */
     const gs_slice *slices;            /* [members], of one length */
+    uint32_t rings, inner;             /* of gs_shape; of GS_SUM_ROUND */
 } gs_sum;
 
 /* Puts the age of the sum over every slice. false: slices of the members hold different numbers of

@@ -9,6 +9,7 @@ static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vert
     out->offset = 0;
     out->length = shape->elements;
     out->channel = 0;
+    out->copied = false;
     if (shape->self != 0) {
         out->kind = index == 0 ? GS_VERTEX_SEND : GS_VERTEX_PUT;
         out->peer = 0;
@@ -31,9 +32,14 @@ static uint32_t others_of(const gs_shape *shape, gs_edge *out)
     return shape->members - 1;
 }
 
-/* Member 0's link carries n - 1 whole messages in and n - 1 out, one after the other in each
- * direction. */
+/* All send at once, then member 0 to all. */
 static double closed_s(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s)
+{
+    return shape->members > 1 ? 2.0 * (latency_s + bytes / bytes_per_s) : 0.0;
+}
+
+/* Member 0's link carries n - 1 whole messages in and n - 1 out, which share it. */
+static double shared_s(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s)
 {
     double others = shape->members - 1.0;
     return others > 0.0 ? 2.0 * (latency_s + others * bytes / bytes_per_s) : 0.0;
@@ -48,5 +54,6 @@ const gs_collective gs_collective_naive = {
     .sources = others_of,
     .targets = others_of,
     .closed_s = closed_s,
+    .shared_s = shared_s,
     .order = GS_SUM_AT_ROOT,
 };

@@ -13,6 +13,7 @@ static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vert
     out->kind = index % 2 == 0 ? GS_VERTEX_SEND : GS_VERTEX_PUT;
     out->peer = (uint32_t)((shape->self + (index % 2 == 0 ? turn : n - turn)) % n);
     out->channel = 0;
+    out->copied = false;
     gs_part_of(shape->elements, n, out->peer, &out->offset, &out->length);
     return true;
 }

@@ -3,15 +3,14 @@
 
 static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vertex *out)
 {
-    (void)lane;
-    return gs_ring_turn(shape, index, shape->members - 1, 0, shape->self, out);
+    return gs_ring_turn(shape, lane, index, shape->members - 1, 0, 0, out);
 }
 
 static bool turns(const gs_shape *shape, uint64_t *out_turns, uint32_t *out_first)
 {
     *out_turns = shape->members - 1;
     *out_first = 0;
-    return true;
+    return shape->rings == 1;
 }
 
 const gs_collective gs_collective_ring_all_gather = {
@@ -19,9 +18,13 @@ const gs_collective gs_collective_ring_all_gather = {
     .summary = "all-gather round a ring: (n-1)/n of the bytes per rank, n-1 messages",
     .source = "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69 (2009)",
     .kind = GS_ALL_GATHER,
+    .lanes = gs_ring_count,
+    .channels = gs_ring_count,
     .vertex = vertex,
     .sources = gs_ring_sources,
     .targets = gs_ring_targets,
     .closed_s = gs_ring_round_s,
+    .shared_s = gs_ring_shared_s,
+    .takes = GS_TAKES_RINGS | GS_TAKES_NODES,
     .turns = turns,
 };

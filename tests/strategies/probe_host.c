@@ -51,9 +51,9 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
 }
 
 static void send_part(void *host, gs_peer self, uint32_t to, const gs_op_signature *op,
-                      gs_slice part)
+                      gs_slice part, bool copy)
 {
-    (void)self, (void)to, (void)op, (void)part;
+    (void)self, (void)to, (void)op, (void)part, (void)copy;
     ((probe_host *)host)->parts_sent++;
 }
 

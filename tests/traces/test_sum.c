@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MEMBERS_MAX = 8, BATCH = 4, QUEUE_MAX = 32, OFFSET = 3 };
+enum { MEMBERS_MAX = 8, RINGS_MAX = 3, BATCH = 4, QUEUE_MAX = 32, OFFSET = 3 };
 
 static gs_layout layout = {.own_vectors = {1}};
 
@@ -22,7 +22,7 @@ static gs_slice slices[MEMBERS_MAX];
 static struct {
     int64_t offset[QUEUE_MAX], length[QUEUE_MAX];
     int first, count;
-} channel[MEMBERS_MAX][MEMBERS_MAX];
+} channel[RINGS_MAX][MEMBERS_MAX][MEMBERS_MAX]; /* of which ring, from, to */
 
 /* Floats that no half holds, and weights of several ages. */
 static void fill(gs_entity_memory *memory, uint32_t rank)
@@ -66,45 +66,57 @@ static gs_slice part_of(uint32_t member, int64_t offset, int64_t length)
 static bool play_vertex(uint32_t self, const gs_vertex *vertex)
 {
     if (vertex->kind == GS_VERTEX_SEND) {
-        int at = channel[self][vertex->peer].count++;
+        int at = channel[vertex->channel][self][vertex->peer].count++;
         cr_assert_lt(at, QUEUE_MAX);
-        channel[self][vertex->peer].offset[at] = vertex->offset;
-        channel[self][vertex->peer].length[at] = vertex->length;
+        channel[vertex->channel][self][vertex->peer].offset[at] = vertex->offset;
+        channel[vertex->channel][self][vertex->peer].length[at] = vertex->length;
         return true;
     }
-    if (channel[vertex->peer][self].first == channel[vertex->peer][self].count) {
+    if (channel[vertex->channel][vertex->peer][self].first ==
+        channel[vertex->channel][vertex->peer][self].count) {
         return false;
     }
-    int at = channel[vertex->peer][self].first++;
+    int at = channel[vertex->channel][vertex->peer][self].first++;
     gs_payload sent = gs_entity_memory_view(
-        &played[vertex->peer], part_of(vertex->peer, channel[vertex->peer][self].offset[at],
-                                       channel[vertex->peer][self].length[at]));
+        &played[vertex->peer],
+        part_of(vertex->peer, channel[vertex->channel][vertex->peer][self].offset[at],
+                channel[vertex->channel][vertex->peer][self].length[at]));
     cr_assert(gs_entity_memory_put(&played[self], part_of(self, vertex->offset, vertex->length),
                                    &sent, vertex->kind == GS_VERTEX_ADD));
     return true;
 }
 
-static void play(const gs_collective *algorithm, uint32_t members)
+static bool play_lane(const gs_collective *algorithm, const gs_shape *shape, uint32_t lane,
+                      uint64_t *index)
 {
-    uint64_t index[MEMBERS_MAX] = {0};
+    gs_vertex vertex;
+    bool any = false;
+    while (algorithm->vertex(shape, lane, *index, &vertex) && play_vertex(shape->self, &vertex)) {
+        (*index)++;
+        any = true;
+    }
+    return any;
+}
+
+static void play(const gs_collective *algorithm, gs_shape shape)
+{
+    uint64_t index[MEMBERS_MAX][RINGS_MAX] = {{0}};
     for (bool goes_on = true; goes_on;) {
         goes_on = false;
-        for (uint32_t self = 0; self < members; self++) {
-            gs_shape shape = gs_shape_plain(members, self, slices[self].length);
-            gs_vertex vertex;
-            while (algorithm->vertex(&shape, 0, index[self], &vertex) &&
-                   play_vertex(self, &vertex)) {
-                index[self]++;
-                goes_on = true;
+        for (shape.self = 0; shape.self < shape.members; shape.self++) {
+            shape.elements = slices[shape.self].length;
+            for (uint32_t lane = 0; lane < gs_collective_lanes(algorithm, &shape); lane++) {
+                goes_on |= play_lane(algorithm, &shape, lane, &index[shape.self][lane]);
             }
         }
     }
 }
 
-static void compare(const gs_collective *algorithm, uint32_t members, uint32_t shares)
+static void compare(const gs_collective *algorithm, const gs_shape *shape, uint32_t shares)
 {
-    gs_sum sum = {algorithm->order, members, memories, slices};
-    play(algorithm, members);
+    uint32_t members = shape->members;
+    gs_sum sum = {algorithm->order, members, memories, slices, shape->rings, shape->inner};
+    play(algorithm, *shape);
     cr_assert(gs_sum_begin(&sum));
     for (uint32_t share = shares; share-- > 0;) {
         gs_sum_floats(&sum, share, shares);
@@ -135,8 +147,12 @@ Test(sum, at_once_is_what_the_program_makes_of_it)
         algorithms++;
         for (size_t number = 0; number < 3; number++) {
             for (uint32_t members = 1; members <= MEMBERS_MAX; members++) {
+                gs_shape shape = gs_shape_plain(members, 0, 0);
+                bool has_rings = (algorithm->takes & GS_TAKES_RINGS) != 0;
+                shape.rings = has_rings ? 1 + (members + (uint32_t)number) % RINGS_MAX : 1;
+                shape.inner = members % 3 == 0 ? 3 : members % 2 == 0 ? 2 : 1;
                 make(numbers[number], members);
-                compare(algorithm, members, 1 + members % 3);
+                compare(algorithm, &shape, 1 + members % 3);
                 probe_job_fini(&made);
             }
         }
@@ -153,7 +169,7 @@ Test(sum, of_slices_with_different_numbers_of_floats_is_refused)
         at_once[rank].vectors.elements = made.job.elements;
         slices[rank] = (gs_slice){GS_GRAD, rank, 1};
     }
-    gs_sum sum = {GS_SUM_AT_ROOT, 2, memories, slices};
+    gs_sum sum = {GS_SUM_AT_ROOT, 2, memories, slices, 1, 1};
     cr_assert_not(gs_sum_begin(&sum));
     slices[1].offset = 2;
     cr_assert(gs_sum_begin(&sum));
