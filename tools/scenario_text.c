@@ -285,10 +285,71 @@ static void put_dtype(const gs_scenario *scenario, FILE *out)
     }
 }
 
+/* Between nodes: what is beyond one switch. */
+static void put_fabric(const gs_scenario *scenario, FILE *out)
+{
+    const gs_fabric *fabric = &scenario->cluster.topology;
+    uint32_t places = scenario->nodes + (uint32_t)scenario->cluster.servers;
+    gs_fat_tree tree;
+    switch ((gs_topology_kind)fabric->kind) {
+    case GS_TOPOLOGY_SWITCH:
+    case GS_TOPOLOGY_NODES:
+        fputs("one switch", out);
+        break;
+    case GS_TOPOLOGY_FAT_TREE:
+        tree = gs_fabric_fat_tree(fabric, places);
+        fprintf(out, "fat tree of %u leaves, %u spine%s", tree.leaves, tree.spines,
+                tree.spines == 1 ? "" : "s");
+        if (tree.pods > 1) {
+            fprintf(out, " in each of %u pods, %u core%s a spine", tree.pods, tree.cores,
+                    tree.cores == 1 ? "" : "s");
+        }
+        fprintf(out, ", %s, oversubscribed %.4g%s",
+                fabric->routing == GS_ROUTING_ECMP ? "ECMP by hash" : "d-mod-k",
+                fabric->oversubscription, fabric->rails ? ", a rail a nic" : "");
+        break;
+    case GS_TOPOLOGY_TORUS:
+        for (int64_t i = 0; i < fabric->dims.count; i++) {
+            fprintf(out, "%s%lld", i == 0 ? "torus " : " x ", (long long)fabric->dims.values[i]);
+        }
+        break;
+    case GS_TOPOLOGY_REGIONS:
+        fprintf(out, "%u regions", fabric->region_count);
+        break;
+    case GS_TOPOLOGY_GRAPH:
+        fprintf(out, "graph of %u hosts and %u switches (%s)", fabric->graph->hosts,
+                fabric->graph->vertices - fabric->graph->hosts, fabric->graph_file);
+        break;
+    }
+}
+
+/* Nothing of what every cluster is that says no more. */
+static void put_topology(const gs_scenario *scenario, FILE *out)
+{
+    const gs_cluster *cluster = &scenario->cluster;
+    const gs_fabric *fabric = &cluster->topology;
+    if (fabric->kind <= GS_TOPOLOGY_NODES && fabric->insides == NULL && fabric->nics <= 1 &&
+        cluster->slot_of == NULL) {
+        return;
+    }
+    fputs("topology: ", out);
+    put_fabric(scenario, out);
+    if (fabric->nics > 1) {
+        fprintf(out, "; %lld nics a node", (long long)fabric->nics);
+    }
+    if (fabric->insides != NULL) {
+        const gs_node_graph *node = fabric->insides[0];
+        fprintf(out, "; inside of a node by %s: %u links", node->source, node->edge_count);
+    }
+    fprintf(out, "; ranks are %s\n",
+            cluster->slot_of == NULL ? "numbered node by node" : "placed by cluster.placement");
+}
+
 void gs_scenario_put_details(const gs_scenario *scenario, FILE *out)
 {
     const gs_workload *workload = &scenario->workload;
     put_costs(scenario, out);
+    put_topology(scenario, out);
     put_rates(scenario, out);
     put_noise(scenario, out);
     put_loader(&workload->input, out);
