@@ -34,6 +34,7 @@ test   procps            command:pgrep               finds a test's processes
 test   diffutils         command:cmp                 compares a test's files
 oracle mpich             command:mpiexec.hydra       starts ranks of another MPI
 oracle libmpich-dev      command:mpicc.mpich         builds the MPI carrier for it
+oracle libsimgrid-dev    pkg:simgrid                 simulates the same flows and rings
 oracle clang             command:clang               a second compiler must give the same bits
 oracle mandoc            command:mandoc              reads the manual page
 oracle zsh               command:zsh                 runs the completion for zsh

@@ -4,21 +4,20 @@
 #include "base/event_queue.h"
 #include "base/rng.h"
 #include "sim/fluid.h"
+#include "tests/bench/fat_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { RADIX = 16, HOSTS = RADIX * RADIX * RADIX, ROUTE_MAX = 6 };
-
 /* 100 Gbit/s in bytes per tick. */
 static const double CAPACITY = 12.5e9 / (1e9 * GS_TICKS_PER_NS);
 
-typedef enum shape { FAT_TREE, STAR, INCAST } shape;
+typedef enum pattern { FAT_TREE, STAR, INCAST } pattern;
 
 typedef struct workload {
     const char *name;
-    shape shape;
+    pattern kind;
     uint32_t flows;
     gs_time_ns arrivals_ns; /* they come within that time; 0: all at once */
     double limit_s;         /* of CPU */
@@ -44,42 +43,20 @@ static double draw(uint32_t flow, uint32_t what)
     return gs_rng_uniform((gs_rng_key){4096, GS_RNG_TEST, what}, flow, 0);
 }
 
-/* Three levels of switches, 16 ports up and 16 down, no oversubscription; the way up is chosen by
- * the destination (d-mod-k). Links: up and down of each level, HOSTS of each. */
-static uint32_t fat_tree_route(uint32_t from, uint32_t to, uint32_t *route)
-{
-    uint32_t port = to % RADIX;
-    uint32_t upper_port = to / RADIX % RADIX;
-    uint32_t count = 0;
-    route[count++] = from;
-    if (from / RADIX != to / RADIX) {
-        route[count++] = 2 * HOSTS + from / RADIX * RADIX + port;
-        if (from / RADIX / RADIX != to / RADIX / RADIX) {
-            uint32_t from_switch = from / RADIX / RADIX * RADIX + port;
-            uint32_t to_switch = to / RADIX / RADIX * RADIX + port;
-            route[count++] = 4 * HOSTS + from_switch * RADIX + upper_port;
-            route[count++] = 5 * HOSTS + to_switch * RADIX + upper_port;
-        }
-        route[count++] = 3 * HOSTS + to / RADIX * RADIX + port;
-    }
-    route[count++] = HOSTS + to;
-    return count;
-}
-
 static uint32_t route_of(const workload *load, uint32_t flow, uint32_t *route)
 {
-    if (load->shape == INCAST) {
+    if (load->kind == INCAST) {
         route[0] = 1 + flow;
         route[1] = 0;
         return 2;
     }
-    uint32_t from = (uint32_t)(draw(flow, 0) * HOSTS);
-    uint32_t to = (from + 1 + (uint32_t)(draw(flow, 1) * (HOSTS - 1))) % HOSTS;
-    if (load->shape == FAT_TREE) {
+    uint32_t from = (uint32_t)(draw(flow, 0) * FAT_TREE_HOSTS);
+    uint32_t to = (from + 1 + (uint32_t)(draw(flow, 1) * (FAT_TREE_HOSTS - 1))) % FAT_TREE_HOSTS;
+    if (load->kind == FAT_TREE) {
         return fat_tree_route(from, to, route);
     }
     route[0] = from;
-    route[1] = HOSTS + to;
+    route[1] = FAT_TREE_HOSTS + to;
     return 2;
 }
 
@@ -123,7 +100,7 @@ static double run_to_completion(replay *engine, const workload *load)
     while (gs_event_queue_pop(engine->queue, &event)) {
         uint32_t flow = (uint32_t)event.key >> 1 & ((UINT32_C(1) << 23) - 1);
         if (event.key % 2 == 0) {
-            uint32_t route[ROUTE_MAX];
+            uint32_t route[FAT_TREE_ROUTE_MAX];
             uint32_t count = route_of(load, flow, route);
             double bytes = 1e6 + draw(flow, 3) * 199e6;
             gs_fluid_begin(engine->fluid, event.time, flow, route, count, bytes, flow);
@@ -142,10 +119,10 @@ static double run_to_completion(replay *engine, const workload *load)
 
 static bool measure(const workload *load)
 {
-    uint32_t links = load->shape == INCAST ? load->flows + 1 : 6 * HOSTS;
+    uint32_t links = load->kind == INCAST ? load->flows + 1 : FAT_TREE_LINKS;
     gs_arena arena;
     gs_arena_init(&arena);
-    replay engine = {.fluid = gs_fluid_create(links, load->flows, ROUTE_MAX, &arena),
+    replay engine = {.fluid = gs_fluid_create(links, load->flows, FAT_TREE_ROUTE_MAX, &arena),
                      .queue = gs_event_queue_create(),
                      .handles = GS_TAKE(&arena, uint64_t, load->flows)};
     must(engine.fluid != NULL && engine.queue != NULL && engine.handles != NULL, "no memory");
