@@ -80,12 +80,12 @@ typedef struct gs_sim_net {
     uint32_t table_capacity;
     gs_fluid *fluid;               /* NULL while every channel is private */
     const gs_fairshare *fairshare; /* of it: for who looks at links; NULL likewise */
-    uint32_t *owner_of_flow; /* channel, or of a socket: GS_SIM_OF_SOCKET */
+    uint32_t *owner_of_flow;       /* channel, or of a socket: GS_SIM_OF_SOCKET */
     uint32_t *free_flows;
     uint32_t free_flow_count, flow_capacity;
     struct gs_sim_socket *sockets;
     uint32_t socket_count, socket_capacity;
-    gs_sim_lines lines; /* of links that are queues */
+    gs_sim_lines lines;        /* of links that are queues */
     struct gs_sim_desk *desks; /* [entities]; NULL: no link has sockets */
     gs_sim_part *parts;
     uint32_t part_count, part_capacity, free_part;
