@@ -63,13 +63,24 @@ static void not_decoded(gs_live_entity *entity)
     gs_live_fail(entity->shared, &err);
 }
 
+/* The codec has worked since `began` (gs_live_clock). */
+static void coded(gs_live_entity *entity, gs_time_ns began, bool ok)
+{
+    gs_time_ns start_ns = entity->shared->start_ns;
+    gs_live_note(entity, (gs_live_entry){.act = GS_ACT_CODE,
+                                         .from_ns = began - start_ns,
+                                         .to_ns = gs_live_clock() - start_ns});
+    if (!ok) {
+        not_decoded(entity);
+    }
+}
+
 static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice data, uint32_t stage)
 {
     gs_live_entity *entity = host;
     (void)self;
-    if (!gs_wire_code(entity->wire, op, data, stage)) {
-        not_decoded(entity);
-    }
+    gs_time_ns began = gs_live_clock();
+    coded(entity, began, gs_wire_code(entity->wire, op, data, stage));
 }
 
 /* To another entity, over the network: bytes are counted as the job counts them. */
@@ -188,10 +199,13 @@ static void post_message(gs_live_entity *entity, const gs_message *message, gs_s
     if (!message->coded) {
         view = gs_entity_memory_view(&entity->memory, data);
         parcel.bytes = data.length * entity->shared->config.job->element_bytes;
-    } else if (!gs_wire_encode(entity->wire, data, message, &view)) {
-        not_decoded(entity);
-        return;
     } else {
+        gs_time_ns began = gs_live_clock();
+        bool ok = gs_wire_encode(entity->wire, data, message, &view);
+        coded(entity, began, ok);
+        if (!ok) {
+            return;
+        }
         parcel.bytes = gs_wire_message_bytes(entity->wire, data, &view);
     }
     parcel.payload = &view;
@@ -213,9 +227,8 @@ static void recode(void *host, gs_peer self, gs_slice into, gs_slice data, uint6
 {
     gs_live_entity *entity = host;
     (void)self;
-    if (!gs_wire_recode(entity->wire, into, data, key)) {
-        not_decoded(entity);
-    }
+    gs_time_ns began = gs_live_clock();
+    coded(entity, began, gs_wire_recode(entity->wire, into, data, key));
 }
 
 static void note(void *host, const gs_message *message)
@@ -237,9 +250,8 @@ static void take(void *host, gs_peer self, gs_slice into, const gs_message *mess
     gs_parcel *parcel = message->data;
     (void)self;
     if (message->coded) {
-        if (!gs_wire_decode(entity->wire, into, message->key, parcel->payload)) {
-            not_decoded(entity);
-        }
+        gs_time_ns began = gs_live_clock();
+        coded(entity, began, gs_wire_decode(entity->wire, into, message->key, parcel->payload));
     } else if (!gs_entity_memory_put(&entity->memory, into, parcel->payload, false)) {
         refuse_floats(entity, "recv");
     }

@@ -134,9 +134,11 @@ static gs_status read_entry(log_reading *reading, const gs_live_entry *entry, gs
                               not_marked(rows, entry->to_ns));
         return GS_OK;
     case GS_ACT_KERNEL:
+    case GS_ACT_CODE:
         gs_step_account_span(
-            account,
-            (gs_span){.kind = GS_SPAN_KERNEL, .from_ns = entry->from_ns, .to_ns = entry->to_ns});
+            account, (gs_span){.kind = entry->act == GS_ACT_CODE ? GS_SPAN_CODE : GS_SPAN_KERNEL,
+                               .from_ns = entry->from_ns,
+                               .to_ns = entry->to_ns});
         return GS_OK;
     case GS_ACT_OP_START:
     case GS_ACT_OP_END:

@@ -18,6 +18,7 @@ typedef enum gs_live_act {
     GS_ACT_COMPUTE,    /* ran from from_ns to to_ns, which is not after at_ns */
     GS_ACT_INPUT,      /* was waited for likewise */
     GS_ACT_KERNEL,     /* the optimizer, likewise, but from at_ns on */
+    GS_ACT_CODE,       /* encoding or decoding, likewise */
     GS_ACT_OP_START,   /* amount: its number on the communicator `which` */
     GS_ACT_OP_END,     /* likewise */
     GS_ACT_SEND_START, /* which: the slot of the request */

@@ -36,7 +36,8 @@ float *gs_vectors_slice(const gs_vectors *vectors, uint32_t vector, int64_t offs
     if (vectors->data == NULL) {
         return NULL;
     }
-    size_t first = float_index(vectors, offset);
-    *out_count = float_index(vectors, offset + length) - first;
-    return vectors->data + (size_t)vector * vectors->count + first;
+    size_t after = float_index(vectors, offset);
+    size_t from = float_index(vectors, offset + length);
+    *out_count = from - after;
+    return vectors->data + ((size_t)vector + 1) * vectors->count - from;
 }

@@ -1,9 +1,11 @@
 /* The vectors of one entity: real floats seen through the element count of the job.
  *
  * The clock of a run may come from a model of 7 billion elements while the numbers come from one of
- * ten thousand. A slice of job elements maps to floats by floor(index * count / elements) at both
- * ends, so that slices that tile the job tile the floats: no float is left out or used twice.
- * Thread safe for disjoint use. */
+ * ten thousand. Job elements count from the last parameter to the first, as buckets are filled; a
+ * slice of them maps to floats by floor(index * count / elements) at both ends, counted from the
+ * last float, so that slices that tile the job tile the floats: no float is left out or used twice.
+ * Where job and model are of one size, a bucket holds the floats of its own layers; within a slice
+ * they lie in parameter order. Thread safe for disjoint use. */
 #ifndef GS_MODELS_VECTORS_H
 #define GS_MODELS_VECTORS_H
 

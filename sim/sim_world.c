@@ -322,7 +322,7 @@ static void code_time(gs_sim *sim, gs_peer self, gs_coding_work work)
 {
     const gs_sim_entity *entity = entity_of(sim, self);
     gs_time_ns ns = gs_time_of(work.bytes / entity->vector_bytes_per_ns + 0.5);
-    on_stream(sim, self, ns > work.least_ns ? ns : work.least_ns, GS_SPAN_VECTOR);
+    on_stream(sim, self, ns > work.least_ns ? ns : work.least_ns, GS_SPAN_CODE);
 }
 
 static void code(void *host, gs_peer self, const gs_op_signature *op, gs_slice data, uint32_t stage)

@@ -397,6 +397,21 @@ static char *learned_text(const gs_sim_report *report, const gs_sim_row *row)
     return text;
 }
 
+/* " The time of topk in X is assumed ..." where nobody has measured the codec of the one that the
+ * answer is about. */
+static char *assumed_text(const gs_sim_report *report, const gs_sim_row *row)
+{
+    uint32_t index = (uint32_t)(row - report->rows);
+    if (report->is_measured || index >= report->scenario->strategy_count ||
+        !gs_coding_is_assumed(&report->scenario->strategies[index].coding)) {
+        return gs_text("%s", "");
+    }
+    return gs_text(
+        " The time that %s takes to encode and decode is assumed, not measured: gradsync "
+        "calibrate measures it.",
+        report->scenario->strategies[index].coding.codec->name);
+}
+
 char *gs_sim_report_answer(const gs_sim_report *report)
 {
     const gs_workload *workload = &report->scenario->workload;
@@ -419,9 +434,11 @@ char *gs_sim_report_answer(const gs_sim_report *report)
     }
     char *largest = largest_text(about);
     char *limit = limit_text(report, about);
+    char *assumed = assumed_text(report, about);
     char *whole = gs_text(
-        "%s%s%s%s%s", text, learned == NULL ? "" : learned, largest, limit,
+        "%s%s%s%s%s%s", text, learned == NULL ? "" : learned, largest, assumed, limit,
         workload->real_gradients ? "" : " Speed is not accuracy: set workload.real_gradients.");
+    free(assumed);
     free(text);
     free(learned);
     free(largest);

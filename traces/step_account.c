@@ -123,7 +123,7 @@ static gs_time_ns earlier(gs_time_ns a, gs_time_ns b)
 }
 
 typedef struct cover {
-    bool kernel, wire, wait;
+    bool kernel, code, wire, wait;
     gs_time_ns until_ns; /* nothing changes before */
 } cover;
 
@@ -143,6 +143,8 @@ static cover look(const gs_step_account *account, gs_time_ns from_ns, gs_time_ns
         found.until_ns = earlier(found.until_ns, span->to_ns);
         if (span->kind == GS_SPAN_KERNEL) {
             found.kernel = true;
+        } else if (span->kind == GS_SPAN_CODE) {
+            found.code = true;
         } else if (span->kind == GS_SPAN_SEND) {
             found.wire = true;
         } else if (span->kind == GS_SPAN_OP && last_start(account, span) <= from_ns) {
@@ -152,6 +154,8 @@ static cover look(const gs_step_account *account, gs_time_ns from_ns, gs_time_ns
             found.until_ns = earlier(found.until_ns, last_start(account, span));
         }
     }
+    found.wire = found.wire && !found.code;
+    found.wait = found.wait && !found.code;
     return found;
 }
 

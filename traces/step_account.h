@@ -1,10 +1,11 @@
 /* Where a rank's time goes: its timeline cut into parts that add up to the step, to the ns.
  *
  * The worker says when kernels ran and when it waited for input; what lies between is a gap. A gap
- * is cut by what was under way: a kernel of the stream (the optimizer) counts as compute; else,
- * where an op was under way whose last member had started, or a message of the rank's own was being
- * sent, it is exposed communication; else, where an op waits for a member, or an answer that comes
- * has not been sent, it is wait; else overhead. Every boundary is a time stamp; no part is a
+ * is cut by what was under way: a kernel of the stream (the optimizer) counts as compute; else
+ * encoding or decoding, of an op or of a message, as overhead: nothing of it is on the wire then;
+ * else, where an op was under way whose last member had started, or a message of the rank's own was
+ * being sent, it is exposed communication; else, where an op waits for a member, or an answer that
+ * comes has not been sent, it is wait; else overhead. Every boundary is a time stamp; no part is a
  * remainder. */
 #ifndef GS_TRACES_STEP_ACCOUNT_H
 #define GS_TRACES_STEP_ACCOUNT_H
@@ -18,6 +19,7 @@ typedef enum gs_span_kind {
     GS_SPAN_OP,
     GS_SPAN_SEND, /* a message of the rank's own, until its last byte has left */
     GS_SPAN_KERNEL,
+    GS_SPAN_CODE, /* of a codec, also within an op */
     GS_SPAN_VECTOR
 } gs_span_kind;
 

@@ -109,7 +109,7 @@ Test(convergence_codecs, feedback_of_random_elements_wants_a_smaller_rate)
     teacher_expect_better(&small, &none_tuned, 0.03, "rates tuned");
 }
 
-/* Measured 0.7673, 0.7513 and 0.5981 of dense 0.7692; 2 bits at a sixteenth of the rate in buckets
+/* Measured 0.7719, 0.7533 and 0.6015 of dense 0.7692; 2 bits at a sixteenth of the rate in buckets
  * of 512 have 0.7593. */
 Test(convergence_codecs, bits_of_qsgd_cost_from_four_down)
 {
@@ -135,18 +135,26 @@ Test(convergence_codecs, the_more_is_left_out_the_more_few_steps_cost)
     teacher_expect_better(&percent, &permille, 0.06, "1 % over 0.1 %");
 }
 
-/* 300 steps, a third of them dense or less compressed: measured 0.6311 and 0.6636 of powersgd with
- * rank 1, 0.6990 and 0.7267 of dgc, whose momentum is its own; dense 0.7610. */
+/* 300 steps, a third of them less compressed: measured 0.6990 and 0.7267 of dgc, whose momentum is
+ * its own; dense 0.7610. */
 Test(convergence_codecs, a_warm_up_gives_some_of_it_back)
 {
     teacher_sample dense = few_steps(NULL, NULL, 0.9);
-    teacher_sample blind = few_steps("bucket=tensor", "powersgd:start_step=0", 0.9);
-    teacher_sample warm = few_steps("bucket=tensor", "powersgd:start_step=100", 0.9);
     teacher_sample sparse = few_steps(NULL, "dgc:ratio=0.001", 0.0);
     teacher_sample warmed = few_steps(NULL, "dgc:ratio=0.001,warmup=4,warmup_steps=25", 0.0);
-    teacher_sample gap = teacher_gap(&warm, &blind);
-    cr_expect_geq(gap.mean, 0.01, "powersgd: %.4f, spread %.4f", gap.mean, gap.spread);
     teacher_expect_better(&warmed, &sparse, 0.01, "dgc");
-    teacher_expect_better(&dense, &warm, 0.04, "dense over powersgd");
     teacher_expect_better(&dense, &warmed, 0.015, "dense over dgc");
+}
+
+/* 300 steps from the first one on: measured dense 0.7610, rank 4 0.7606, rank 1 0.7506, rank 1
+ * without feedback 0.6952; a third of them dense 0.7500. */
+Test(convergence_codecs, four_ranks_of_each_matrix_lose_nothing)
+{
+    teacher_sample dense = few_steps(NULL, NULL, 0.9);
+    teacher_sample four = few_steps(NULL, "powersgd:rank=4,start_step=0", 0.9);
+    teacher_sample one = few_steps(NULL, "powersgd:rank=1,start_step=0", 0.9);
+    teacher_sample none = few_steps(NULL, "powersgd:rank=1,start_step=0,feedback=false", 0.9);
+    teacher_expect_equal(&dense, &four, 0.004, "dense and rank 4");
+    teacher_expect_better(&dense, &one, 0.004, "dense over rank 1");
+    teacher_expect_better(&one, &none, 0.012, "rank 1, fed back over not");
 }

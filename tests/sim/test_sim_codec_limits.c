@@ -65,6 +65,44 @@ Test(sim_codec_limits, gathering_the_largest_takes_as_long_as_a_ring_at_one_in_n
     }
 }
 
+/* ---------------------------------------------------------------- what encoding is booked as */
+
+/* The only step of rank 0 of two, whose codec moves so many bytes an element either way. */
+static gs_step_row coded_step(double bytes)
+{
+    gs_record *record = gs_record_create(2, true);
+    small_job_config config = small_job_default();
+    config.ranks = 2;
+    config.units = 1;
+    config.unit_elements = 1000000;
+    small_job_init(&job, &config, "first_bucket=1GiB,bucket=1GiB");
+    small_job_code(&job, "topk:ratio=0.1");
+    job.choice.coding.measured_encode_bytes = bytes;
+    job.choice.coding.measured_decode_bytes = 0.25 * bytes;
+    gs_sim_result result = small_job_run(&(gs_sim_config){
+        .scenario = &job.scenario, .strategy = &job.choice, .seed = 1, .record = record});
+    cr_assert_eq(result.status, GS_OK, "%s", result.error.text);
+    gs_step_row row = gs_record_step_at(record, 0);
+    gs_record_destroy(record);
+    small_job_fini(&job);
+    return row;
+}
+
+/* A million elements at a megabyte a ns: each byte of an element takes 1 ns, so that 8e6 more are 8
+ * ms more of encoding, and a quarter of it for each of two payloads. The bytes on the wire are the
+ * same. */
+Test(sim_codec_limits, encoding_is_overhead_and_no_communication)
+{
+    gs_step_row fast = coded_step(1.0);
+    gs_step_row slow = coded_step(8e6 + 1.0);
+    cr_expect_eq(slow.overhead_ns - fast.overhead_ns, 12 * GS_NS_PER_MS, "%lld and %lld ns",
+                 (long long)slow.overhead_ns, (long long)fast.overhead_ns);
+    cr_expect_eq(slow.exposed_comm_ns, fast.exposed_comm_ns);
+    cr_expect_eq(slow.comm_ns, fast.comm_ns);
+    cr_expect_gt(fast.exposed_comm_ns, 0);
+    cr_expect_eq(slow.duration_ns - fast.duration_ns, 12 * GS_NS_PER_MS);
+}
+
 /* ---------------------------------------------------------------- two workers */
 
 /* Half the squared error of w1 x1 + w2 x2 + b, with x = (M, 1) on one rank and (-M, 1) on the other

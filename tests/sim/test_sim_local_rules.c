@@ -142,8 +142,8 @@ Test(sim_local_rules, a_late_mean_keeps_the_steps_since)
  *   0.8, x 0.4 + 0.24; x 0.32, m -0.1 - 0.16, z 0.54, x 0.32 + 0.6 0.22 = 0.452;
  * cocod: nothing to mix, 0.25. co2, beta 1/2, alpha 0.8, penalty 2, after three: what is a period
  *   late is -1/4, -1/4, ...: z 1; m -0.25, z 0.8; m -0.375, z 0.5.
- * streaming_diloco in two fragments of a period of 4, the bias being the second: the weight leaves
- *   after 2 steps and is used after 3, half of it: (0.5^1.5 + 0.5) / 2; then a step. */
+ * streaming_diloco in two fragments of a period of 4, the bias being the first: the weight leaves
+ *   after 4 steps and is used after 5, half of it: (0.5^2.5 + 0.5^2) / 2; then a step. */
 Test(sim_local_rules, outer_steps_are_those_of_their_sources)
 {
     const struct {
@@ -160,8 +160,8 @@ Test(sim_local_rules, outer_steps_are_those_of_their_sources)
         {"overlap_local_sgd", "period=2,momentum=0.5", 6, 0.452},
         {"cocod", "period=2", 4, 0.25},
         {"co2", "period=2,beta=0.5,alpha=0.8,penalty=2", 6, 0.5},
-        {"streaming_diloco", "period=4,fragments=2,delay=1,momentum=0,rate=1", 4,
-         (0.35355339 + 0.5) / 2.0 * 0.70710678},
+        {"streaming_diloco", "period=4,fragments=2,delay=1,momentum=0,rate=1", 6,
+         (0.17677670 + 0.25) / 2.0 * 0.70710678},
         {"hier_avg", "inside=2,between=4", 4, 0.25},
     };
     make_bowls((double[2]){1.0, 1.0}, (double[2]){2.385, 2.385}, 1.0 - sqrt(0.5), 1);

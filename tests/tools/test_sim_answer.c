@@ -13,6 +13,7 @@ enum { RUNS = 5, ROWS = 3 };
 static gs_scenario scenario;
 static gs_sim_row rows[ROWS];
 static double numbers[ROWS][3][RUNS]; /* sample, target, learned */
+static gs_strategy_choice choices[ROWS];
 static gs_sim_report report;
 
 /* Times to the target and final accuracies; NAN: not reached. Of one run in five, a median is known
@@ -44,7 +45,8 @@ static void put_row(uint32_t at, const char *label, double sample_ns, const doub
 
 static void setup(void)
 {
-    scenario = (gs_scenario){.strategy_count = ROWS};
+    memset(choices, 0, sizeof choices);
+    scenario = (gs_scenario){.strategies = choices, .strategy_count = ROWS};
     scenario.workload.real_gradients = true;
     scenario.workload.target_value = 0.9;
     report = (gs_sim_report){.scenario = &scenario, .rows = rows, .row_count = 2};
@@ -196,4 +198,25 @@ Test(sim_answer, of_numbers_the_loss_must_not_end_above_where_it_was)
     set(losses, 0.5, 0.5, 0.5, 0.5, 8.0);
     expect_guess("one: the loss of 1 of 5 runs ends above that of the first evaluation (mean 2); "
                  "optimizer.rate=20 may be too large\n");
+}
+
+/* Whose codec nobody has measured is told to be so where the answer is about it, and only there. */
+Test(sim_answer, a_winner_whose_codec_was_not_measured_is_said_to_be_assumed)
+{
+    static const char said[] = " The time that topk takes to encode and decode is assumed, not "
+                               "measured: gradsync calibrate measures it.";
+    choices[1].coding.codec = gs_codec_find("topk");
+    put_row(0, "dense", 20.0, good, good);
+    put_row(1, "coded", 10.0, good, good);
+    scenario.workload.target_value = 0.0;
+    expect_part(said);
+    choices[1].coding.measured_encode_bytes = choices[1].coding.measured_decode_bytes = 1.0;
+    char *answer = gs_sim_report_answer(&report);
+    cr_expect_null(strstr(answer, "assumed"), "%s", answer);
+    free(answer);
+    choices[1].coding.measured_encode_bytes = 0.0;
+    put_row(0, "dense", 5.0, good, good);
+    answer = gs_sim_report_answer(&report);
+    cr_expect_null(strstr(answer, "assumed"), "%s", answer);
+    free(answer);
 }

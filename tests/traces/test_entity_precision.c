@@ -47,9 +47,10 @@ static gs_slice slice(uint32_t vector, int64_t offset, int64_t length)
     return (gs_slice){vector, offset, length};
 }
 
+/* Slices count from the last float. */
 static float *element(gs_entity_memory *memory, uint32_t vector, size_t index)
 {
-    return memory->vectors.data + vector * memory->vectors.count + index;
+    return memory->vectors.data + (vector + 1) * memory->vectors.count - 1 - index;
 }
 
 static void set_all(gs_entity_memory *memory, float value)
@@ -104,7 +105,7 @@ static float mean_of(float value, float scale, bool average_first)
     make(GS_FP16);
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         set_all(&ranks[rank], value * scale);
-        gs_half_round(GS_FP16, element(&ranks[rank], GS_GRAD, 0), RANKS);
+        gs_half_round(GS_FP16, element(&ranks[rank], GS_GRAD, RANKS - 1), RANKS);
     }
     if (average_first) {
         divide();
@@ -265,12 +266,12 @@ Test(entity_precision, gradients_are_scaled_and_rounded_once_they_are_computed)
     take_gradient(task_with(1.0), GS_FP32);
     size_t count = ranks[0].vectors.count;
     cr_assert(count <= 16384);
-    memcpy(exact, element(&ranks[0], GS_GRAD, 0), count * sizeof *exact);
+    memcpy(exact, element(&ranks[0], GS_GRAD, count - 1), count * sizeof *exact);
     take_gradient(task_with(1024.0), GS_FP16);
     size_t different = 0;
     for (size_t i = 0; i < count; i++) {
         float wanted = gs_float_of_fp16(gs_fp16_of_float(exact[i] * 1024.0F));
-        cr_assert_eq(*element(&ranks[0], GS_GRAD, i), wanted, "element %zu", i);
+        cr_assert_eq(*element(&ranks[0], GS_GRAD, count - 1 - i), wanted, "float %zu", i);
         different += wanted != exact[i] * 1024.0F;
     }
     cr_expect_gt(different, count / 4); /* it does round */
@@ -290,7 +291,7 @@ Test(entity_precision, elements_that_rounding_makes_0_are_counted)
     cr_expect_eq(ranks[0].rounded_elements, 0); /* nothing is rounded */
     size_t count = ranks[0].vectors.count;
     cr_assert(count <= 16384);
-    memcpy(exact, element(&ranks[0], GS_GRAD, 0), count * sizeof *exact);
+    memcpy(exact, element(&ranks[0], GS_GRAD, count - 1), count * sizeof *exact);
     int64_t rounded = 0;
     int64_t lost = 0;
     for (size_t i = 0; i < count; i++) {
