@@ -415,6 +415,13 @@ static bool grow_flows(gs_sim_net *net, uint32_t link_count)
     return true;
 }
 
+static void intrude(const gs_sim_net *net, const uint32_t *links, uint32_t link_count)
+{
+    for (uint32_t hop = 0; net->intrude != NULL && hop < link_count; hop++) {
+        net->intrude(net->intrude_host, links[hop]);
+    }
+}
+
 static void open_flow(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner, const uint32_t *links,
                       uint32_t link_count, double bytes)
 {
@@ -422,9 +429,7 @@ static void open_flow(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner, const 
     if (!has_room && !grow_flows(net, link_count)) {
         return;
     }
-    for (uint32_t hop = 0; net->intrude != NULL && hop < link_count; hop++) {
-        net->intrude(net->intrude_host, links[hop]);
-    }
+    intrude(net, links, link_count);
     flow->index = net->free_flows[--net->free_flow_count];
     flow->handle = 0;
     net->owner_of_flow[flow->index] = owner;
@@ -545,6 +550,8 @@ void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_
             return;
         }
     }
+    /* Before it stands on its channel: what goes back to the drivers stands there before it. */
+    intrude(net, channel->route.links, channel->route.link_count);
     net->parts[part].bytes = bytes;
     net->parts[part].ready_at = ready_at;
     if (channel->socket != GS_NO_SOCKET) {
