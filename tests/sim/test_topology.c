@@ -191,6 +191,27 @@ Test(topology, a_rank_of_a_tree_goes_out_over_the_nic_below_its_bridge)
     cr_expect_float_eq(time_of(pairs, 2, MB), 2 * MB + LATENCY_NS, 1.0);
 }
 
+Test(topology, the_inside_of_a_file_is_shared_as_it_says)
+{
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "\"node_file\":\"%s\"",
+             test_data_path("traces/nccl_topo_xml/aws_p4d-24xl-topo.xml"));
+    read_cluster(2, 8, text, "");
+    const gs_topology *topology = topology_of();
+    check_routes(topology);
+    /* Two GPUs and a nic below each bridge, two bridges below each socket. PCIe of 8 GT/s x16 has
+     * 12 bytes/ns, Skylake's sockets 10: below a bridge each flow has 12, two from socket to socket
+     * 5 each, and two out over the nic of the bridge half of its 1. */
+    static const uint32_t below_one_bridge[] = {0, 1, 1, 0};
+    static const uint32_t between_sockets[] = {0, 4, 2, 6};
+    static const uint32_t out[] = {0, 8, 1, 10};
+    static const uint32_t out_apart[] = {0, 8, 2, 10};
+    cr_expect_float_eq(time_of(below_one_bridge, 2, 12 * MB), MB + LATENCY_NS, 1.0);
+    cr_expect_float_eq(time_of(between_sockets, 2, 5 * MB), MB + LATENCY_NS, 1.0);
+    cr_expect_float_eq(time_of(out, 2, MB), 2 * MB + LATENCY_NS, 1.0);
+    cr_expect_float_eq(time_of(out_apart, 2, MB), MB + LATENCY_NS, 1.0);
+}
+
 /* --- fat trees ------------------------------------------------------------------------------ */
 
 Test(topology, what_shares_a_leaf_stays_there)
