@@ -332,7 +332,7 @@ static void list_sources(const gs_sim_net *net, const gs_route *route,
 gs_tick gs_sim_net_leaves(const gs_sim_net *net, uint32_t index, gs_tick start, int64_t bytes)
 {
     const gs_route *route = &net->channels[index].route;
-    double rate = INFINITY;
+    double rate = HUGE_VAL;
     bool varies = false;
     for (uint32_t hop = 0; hop < route->link_count; hop++) {
         const gs_topology_link *link = &net->topology->links[route->links[hop]];
