@@ -230,15 +230,29 @@ static void free_link(gs_link *link, gs_arena *arena)
     edit_curve(link, 1.0, 0.0, arena);
 }
 
+/* Links whose rates the topology says go along with those of their class. */
+static void scale_topology(gs_scenario *copy, bool inside, double factor, gs_arena *arena)
+{
+    gs_fabric *fabric = &copy->cluster.topology;
+    bool fine = inside ? gs_fabric_scale_inside(fabric, copy->cluster.group_count, factor,
+                                                ENDLESS_BPS, arena)
+                       : gs_fabric_scale_between(fabric, factor, ENDLESS_BPS, arena);
+    if (!fine) {
+        gs_need(NULL);
+    }
+}
+
 static bool remove_nic(gs_scenario *copy, gs_arena *arena)
 {
     free_link(&copy->cluster.nic, arena);
+    scale_topology(copy, false, (double)ENDLESS_BPS, arena);
     return uses_nic(copy);
 }
 
 static bool remove_intra(gs_scenario *copy, gs_arena *arena)
 {
     free_link(&copy->cluster.intra, arena);
+    scale_topology(copy, true, (double)ENDLESS_BPS, arena);
     return uses_intra(copy);
 }
 
@@ -252,6 +266,9 @@ static bool remove_latency(gs_scenario *copy, gs_arena *arena)
                                   links[i]->curve != NULL));
         links[i]->latency_ns = links[i]->per_message_ns = 0;
         edit_curve(links[i], 0.0, 1.0, arena);
+    }
+    if (!gs_fabric_drop_latency(&copy->cluster.topology, arena)) {
+        gs_need(NULL);
     }
     return had;
 }
@@ -273,6 +290,7 @@ gs_scenario *gs_variant_link(const gs_scenario *base, double factor, gs_arena *a
     gs_scenario *copy = gs_variant_copy(base, arena);
     bool inside = gs_scenario_outer_link(copy) == &copy->cluster.intra;
     scale_link(inside ? &copy->cluster.intra : &copy->cluster.nic, factor, arena);
+    scale_topology(copy, inside, factor, arena);
     return copy;
 }
 

@@ -7,6 +7,7 @@
 #ifndef GS_TRACES_FABRIC_H
 #define GS_TRACES_FABRIC_H
 
+#include "base/arena.h"
 #include "base/config.h"
 #include "base/units.h"
 #include "traces/fabric_graph.h"
@@ -89,5 +90,13 @@ gs_fat_tree gs_fabric_fat_tree(const gs_fabric *fabric, uint32_t nodes_and_serve
 
 /* Links of the longest route between nodes, without what is inside them. */
 uint32_t gs_fabric_links_max(const gs_fabric *fabric, uint32_t nodes_and_servers);
+
+/* What if: rates that the topology says itself (of insides, regions and graphs; not those that
+ * follow links.nic) times a factor, at most `most_bps`, inside nodes or between them; and latencies
+ * of its own gone. What changes is copied. false: no memory. */
+bool gs_fabric_scale_inside(gs_fabric *fabric, uint32_t groups, double factor, int64_t most_bps,
+                            gs_arena *arena);
+bool gs_fabric_scale_between(gs_fabric *fabric, double factor, int64_t most_bps, gs_arena *arena);
+bool gs_fabric_drop_latency(gs_fabric *fabric, gs_arena *arena);
 
 #endif

@@ -220,6 +220,25 @@ Test(scenario_topology, what_is_resolved_reads_back_the_same)
     free(again);
 }
 
+Test(scenario_topology, what_if_rates_are_others_leaves_the_scenario_as_it_was)
+{
+    cr_assert_eq(READ_DEMO(KIND, REGIONS, "cluster.topology.inside=mesh",
+                           "cluster.links.intra.bandwidth=3Gbit/s",
+                           "cluster.wan=[{\"from\":\"a\",\"to\":\"b\",\"bandwidth\":\"2Gbit/s\","
+                           "\"latency\":\"9ms\"}]"),
+                 GS_OK, "%s", err.text);
+    gs_fabric copy = *fabric();
+    cr_assert(gs_fabric_scale_inside(&copy, 1, 2.0, INT64_C(1000000000000), &arena));
+    cr_assert(gs_fabric_scale_between(&copy, 1e6, INT64_C(1000000000000), &arena));
+    cr_assert(gs_fabric_drop_latency(&copy, &arena));
+    cr_expect_eq(copy.insides[0]->edges[0].rate_bps, INT64_C(6000000000));
+    cr_expect_eq(copy.wan[1].bandwidth_bps, INT64_C(1000000000000)); /* the most */
+    cr_expect_eq(copy.wan[1].latency_ns, 0);
+    cr_expect_eq(fabric()->insides[0]->edges[0].rate_bps, INT64_C(3000000000));
+    cr_expect_eq(fabric()->wan[1].bandwidth_bps, INT64_C(2000000000));
+    cr_expect_eq(fabric()->wan[1].latency_ns, 9000000);
+}
+
 Test(scenario_topology, crooked_graphs_are_refused_with_file_and_key)
 {
     static const struct {
