@@ -231,6 +231,24 @@ Test(layer_table, a_boundary_ends_a_layer_and_keeps_no_more_than_its_block_makes
                    "may be");
 }
 
+Test(layer_table, rows_divide_the_elements_and_reach_the_profile)
+{
+    gs_profile profile;
+    cr_assert_eq(read_text(HEAD "\"tensors\":["
+                                "{\"name\":\"a\",\"elements\":12,\"rows\":3,\"layer\":1},"
+                                "{\"name\":\"b\",\"elements\":5,\"rows\":1,\"layer\":1},"
+                                "{\"name\":\"c\",\"elements\":7,\"layer\":2}]}"),
+                 GS_OK, "%s", err.text);
+    cr_assert_eq(gs_layer_table_profile(&table, &arena, &profile, &err), GS_OK);
+    cr_expect(profile.units[0].shape.rows == 3 && profile.units[0].shape.columns == 4);
+    cr_expect(profile.units[1].shape.rows == 1 && profile.units[1].shape.columns == 5);
+    cr_expect_eq(profile.units[2].shape.rows, 0);
+    expect_refusal(HEAD "\"tensors\":["
+                        "{\"name\":\"a\",\"elements\":12,\"rows\":5,\"layer\":1}]}",
+                   "t.json: tensors[0]: has 5 rows, which do not divide its 12 elements; give the "
+                   "first number of its shape, or 1 for a vector");
+}
+
 Test(layer_table, running_out_of_memory_is_reported_at_every_request)
 {
     static const char text[] = HEAD "\"times\":{\"forward\":\"1ms\"},\"tensors\":[" ROW "]}";

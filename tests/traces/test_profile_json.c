@@ -17,7 +17,8 @@ static gs_error err;
 static const char DOCUMENT[] =
     "{\"schema\": \"gradsync.profile/1\", \"format\": \"kineto\", \"notes\": [\"by hand\"],"
     "\"profile\": {\"source\": \"made up\", \"world_size\": 4, \"element_bytes\": 2, \"batch\": 48,"
-    "\"units\": [{\"name\": \"b1\", \"elements\": 1009, \"wire_ns\": 31},"
+    "\"units\": [{\"name\": \"b1\", \"elements\": 1009, \"rows\": 12, \"columns\": 83, "
+    "\"wire_ns\": 31},"
     "{\"name\": \"b0\", \"elements\": 5003, \"wire_ns\": 0}],"
     "\"blocking\": [{\"name\": \"broadcast\", \"bytes\": -1, \"wire_ns\": 17}],"
     "\"ranks\": [{\"rank\": 0, \"steps\": [{\"measured_ns\": 701, \"compute_ns\": 600,"
@@ -61,6 +62,9 @@ Test(profile_json, what_is_read_is_what_is_written)
     cr_assert_eq(profile->element_bytes, 2);
     cr_assert_eq(profile->batch, 48);
     cr_assert_eq(profile->units[0].elements, 1009);
+    cr_assert_eq(profile->units[0].shape.rows, 12); /* 996, and a vector of 13 */
+    cr_assert_eq(profile->units[0].shape.columns, 83);
+    cr_assert_eq(profile->units[1].shape.rows, 0); /* not known */
     cr_assert_eq(profile->units[0].wire_ns, 31);
     cr_assert_eq(profile->blocking[0].bytes, -1);
     cr_assert_eq(profile->rank_count, 2);

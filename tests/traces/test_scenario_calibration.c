@@ -122,3 +122,31 @@ Test(scenario_calibration, sizes_that_do_not_ascend_are_refused)
                         "calibration.message_bytes on the command line: 4 does not lie above 4; "
                         "sizes ascend");
 }
+
+static bool is_noted(const char *part)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < scenario.note_count && !found; i++) {
+        found = strstr(scenario.notes[i], part) != NULL;
+    }
+    return found;
+}
+
+Test(scenario_calibration, shapes_that_are_not_known_are_noted_where_a_codec_looks_at_them)
+{
+    static const char layers[] =
+        "{\"schema\": \"gradsync.layers/1\", \"name\": \"t\", \"times\": {\"forward\": \"1ms\"}, "
+        "\"tensors\": [{\"name\": \"a\", \"elements\": 8192, \"layer\": 0}, "
+        "{\"name\": \"b\", \"elements\": 10, \"rows\": 1, \"layer\": 1}]}";
+    static const char powersgd[] =
+        "strategies=[{\"name\": \"allreduce\", \"codec\": {\"name\": \"powersgd\"}}]";
+    char path[TEST_PATH_BYTES], word[TEST_PATH_BYTES + 32];
+    test_temp_file(path, layers, strlen(layers));
+    snprintf(word, sizeof word, "workload.profile=%s", path);
+    cr_assert_eq(READ_DEMO(powersgd, word), GS_OK, "%s", err.text);
+    cr_expect(is_noted("the shapes of 1 of 2 tensors are not known, which powersgd looks at"));
+    cr_assert_eq(READ_DEMO(TOPK, word), GS_OK, "%s", err.text);
+    cr_expect_not(is_noted("shapes"));
+    cr_assert_eq(READ_DEMO(powersgd), GS_OK, "%s", err.text);
+    cr_expect_not(is_noted("shapes"));
+}
