@@ -196,7 +196,8 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
 
 static gs_status make_net(gs_sim *sim, gs_error *err)
 {
-    sim->topology = gs_topology_create(sim->scenario, sim->layout.servers, &sim->arena);
+    sim->topology =
+        gs_topology_create(sim->scenario, sim->layout.servers, sim->config.seed, &sim->arena);
     if (sim->topology == NULL) {
         return no_memory(sim, err);
     }

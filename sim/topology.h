@@ -62,8 +62,9 @@ typedef struct gs_topology {
     const uint8_t *region_of; /* [nodes] */
 } gs_topology;
 
-/* NULL: no memory. servers: entities beyond the workers. Borrows the scenario. */
-const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t servers,
+/* NULL: no memory. servers: entities beyond the workers. seed: of the rates that change by chance,
+ * each link's on its own, both directions of a nic or port alike. Borrows the scenario. */
+const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t servers, uint64_t seed,
                                       gs_arena *arena);
 
 /* Flat index of an entity. */

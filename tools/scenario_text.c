@@ -255,6 +255,10 @@ static void put_noise(const gs_scenario *scenario, FILE *out)
         if (outer->trace.point_count > 0) {
             begin_part(&list);
             fprintf(out, "bandwidth from %s", outer->trace_file);
+        } else if (outer->process.kind != GS_RATE_TRACE) {
+            begin_part(&list);
+            fprintf(out, "bandwidth %s, %.3g of it in the mean",
+                    gs_rate_kind_names[outer->process.kind], gs_rate_process_mean(&outer->process));
         }
     }
     if (scenario->workload.input.time_ns > 0) {

@@ -76,7 +76,7 @@ static inline void net_init(net_fixture *f, uint32_t hosts, const gs_link *nic, 
     f->scenario.cluster.groups = &f->group;
     f->scenario.cluster.group_count = 1;
     f->scenario.cluster.nic = *nic;
-    const gs_topology *made = gs_topology_create(&f->scenario, 0, &f->arena);
+    const gs_topology *made = gs_topology_create(&f->scenario, 0, 1, &f->arena);
     cr_assert_not_null(made);
     f->topology = *made;
     memcpy(f->links, made->links, made->link_count * sizeof *made->links);
@@ -90,7 +90,7 @@ static inline void net_init_on(net_fixture *f, const gs_scenario *scenario)
     memset(f, 0, sizeof *f);
     gs_arena_init(&f->arena);
     const gs_topology *made =
-        gs_topology_create(scenario, (uint32_t)scenario->cluster.servers, &f->arena);
+        gs_topology_create(scenario, (uint32_t)scenario->cluster.servers, 1, &f->arena);
     cr_assert_not_null(made);
     f->topology = *made;
     net_start(f, 0);

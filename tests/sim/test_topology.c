@@ -51,7 +51,7 @@ static void read_cluster(int nodes, int ranks, const char *topology, const char 
 static const gs_topology *topology_of(void)
 {
     const gs_topology *made =
-        gs_topology_create(&scenario, (uint32_t)scenario.cluster.servers, &arena);
+        gs_topology_create(&scenario, (uint32_t)scenario.cluster.servers, 1, &arena);
     cr_assert_not_null(made);
     return made;
 }

@@ -133,8 +133,6 @@ Test(scenario, each_section_without_an_engine_refuses_a_run_by_name)
         {"gates=[{\"metric\":\"step_p50\",\"max_regression\":0.1}]",
          "gates: not supported yet; remove it"},
         {"cluster.servers.at=node:gpu/1", "cluster.servers.at: not supported yet; remove it"},
-        {"noise.bandwidth.kind=markov",
-         "noise.bandwidth.kind: \"markov\" is not supported yet; give a trace"},
         {"cluster.links.nic.bandwidth={\"sweep\":[\"1Gbit/s\",\"2Gbit/s\"]}",
          "cluster.links.nic.bandwidth: a sweep is not supported yet: use one value"},
     };

@@ -111,7 +111,9 @@ Test(scenario_effects, keys_that_are_kept)
     expect_note("workload.flops_per_s=1e13",
                 "workload: flops_per_s has no effect: the profile gives the times");
     expect_note("noise.bandwidth.factor=0.2",
-                "noise.bandwidth: factor has no effect: kind is trace, which they are no part of");
+                "noise.bandwidth: factor has no effect: kind is trace, which has no such part");
+    expect_note("noise.bandwidth={\"kind\": \"ar1\", \"sources\": 2}",
+                "noise.bandwidth: sources has no effect: kind is ar1, which has no such part");
 }
 
 Test(scenario_effects, a_curve_replaces_what_the_link_says)

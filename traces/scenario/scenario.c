@@ -212,5 +212,7 @@ bool gs_scenario_is_random(const gs_scenario *scenario)
     return scenario->workload.real_gradients || noise->compute.law != GS_LAW_NONE ||
            noise->straggler.kind == GS_STRAGGLER_MARKOV ||
            (noise->latency.law != GS_LAW_NONE && has_messages) ||
+           (scenario->cluster.nic.process.kind != GS_RATE_TRACE && has_messages) ||
+           (scenario->cluster.intra.process.kind != GS_RATE_TRACE && has_messages) ||
            (noise->input.law != GS_LAW_NONE && scenario->workload.input.time_ns > 0);
 }

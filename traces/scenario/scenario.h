@@ -23,6 +23,7 @@
 #include "traces/layer_table.h"
 #include "traces/memory.h"
 #include "traces/profile.h"
+#include "traces/rate_process.h"
 #include "traces/rate_trace.h"
 #include "traces/record.h"
 #include "traces/stored_input.h"
@@ -88,7 +89,8 @@ typedef struct gs_link {
     gs_time_ns per_message_ns; /* per process: of the sender, before a message is in its socket */
     const gs_curve *curve;     /* measured; NULL: none */
     char curve_file[256];
-    gs_rate_trace trace; /* from noise.bandwidth */
+    gs_rate_trace trace;     /* from noise.bandwidth */
+    gs_rate_process process; /* likewise: of each link its own path, by the run's seed */
     char trace_file[256];
 } gs_link;
 

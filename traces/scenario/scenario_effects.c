@@ -301,24 +301,48 @@ static void check_law_used(gs_scenario_reader *reader, const char *section, cons
     note_unused(reader, &of, kind, why);
 }
 
+/* Which keys of noise.bandwidth each kind of it has. */
+static void check_bandwidth_kind(gs_scenario_reader *reader, const effect *of, int kind)
+{
+    static const char *const trace[] = {"trace", NULL};
+    static const char *const low[] = {"factor", NULL};
+    static const char *const phases[] = {"mean_up", "mean_down", NULL};
+    static const char *const levels[] = {"mean", "sd", "interval", "memory", NULL};
+    static const char *const sources[] = {"sources", "share", NULL};
+    const struct {
+        const char *const *keys;
+        bool used;
+    } parts[] = {
+        {trace, kind == GS_RATE_TRACE},
+        {low, kind == GS_RATE_MARKOV},
+        {phases, kind == GS_RATE_MARKOV || kind == GS_RATE_FLAP || kind == GS_RATE_ON_OFF},
+        {levels, kind == GS_RATE_AR1},
+        {sources, kind == GS_RATE_ON_OFF},
+    };
+    char why[64];
+    snprintf(why, sizeof why, "kind is %s, which has no such part", gs_rate_kind_names[kind]);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!parts[i].used) {
+            note_unused(reader, of, parts[i].keys, why);
+        }
+    }
+}
+
 static void check_bandwidth(gs_scenario_reader *reader)
 {
-    static const char *const markov[] = {"factor", "mean_up", "mean_down", NULL};
-    static const char *const trace[] = {"trace", NULL};
+    static const char *const varied[] = {"kind", "trace", NULL};
     const gs_scenario *out = reader->out;
     const gs_bandwidth_config *config = &reader->bandwidth;
     bool on_nic = config->link == 0;
     const gs_link *outer = gs_scenario_outer_link(out);
     effect of = {"noise.bandwidth", &gs_scenario_bandwidth_table, config, ANYWHERE};
-    if (config->kind == 0) {
-        note_unused(reader, &of, markov, "kind is trace, which they are no part of");
-    }
+    check_bandwidth_kind(reader, &of, config->process.kind);
     if (on_nic && outer != &out->cluster.nic) {
-        note_unused(reader, &of, trace, "all ranks are on one node, nothing goes over nic");
+        note_unused(reader, &of, varied, "all ranks are on one node, nothing goes over nic");
     } else if (outer->curve != NULL) {
         of.depth = depth_of(reader, outer == &out->cluster.nic ? "cluster.links.nic.curve"
                                                                : "cluster.links.intra.curve");
-        note_unused(reader, &of, trace, "a measured curve gives the times, whatever the rate");
+        note_unused(reader, &of, varied, "a measured curve gives the times, whatever the rate");
     }
 }
 

@@ -18,7 +18,6 @@ const char *const gs_law_names[] = {"none",   "lognormal", "gamma",     "shifted
 const char *const gs_straggler_names[] = {"none",   "persistent", "drift",
                                           "markov", "throttle",   NULL};
 static const char *const link_names[] = {"nic", "intra", NULL};
-static const char *const bandwidth_names[] = {"trace", "markov", NULL};
 
 /* clang-format off */
 static const gs_field law_fields[] = {
@@ -54,16 +53,30 @@ static const gs_field straggler_fields[] = {
 static const gs_field bandwidth_fields[] = {
     {"link", GS_FIELD_CHOICE, GS_FIELD_AT(gs_bandwidth_config, link), "nic", 0, 0, link_names,
      "the links whose rate changes"},
-    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(gs_bandwidth_config, kind), "trace", 0, 0, bandwidth_names,
-     "trace: played from a file; markov does not run yet"},
+    {"kind", GS_FIELD_CHOICE, GS_FIELD_AT(gs_bandwidth_config, process.kind), "trace", 0, 0,
+     gs_rate_kind_names,
+     "trace: played from a file; markov: low now and then; ar1: around a mean; on_off: background "
+     "traffic; flap: down now and then"},
     {"trace", GS_FIELD_TEXT, GS_FIELD_AT(gs_bandwidth_config, trace), "", 0, 0, NULL,
      "CSV file, \"time [s],factor\" or \"time [s],rate [Gbit/s]\"; empty: constant"},
-    {"factor", GS_FIELD_RATIO, GS_FIELD_AT(gs_bandwidth_config, factor), "0.5", 1e-6, 1, NULL,
+    {"factor", GS_FIELD_RATIO, GS_FIELD_AT(gs_bandwidth_config, process.factor), "0.5", 1e-6, 1, NULL,
      "markov: share of the bandwidth that is left while low"},
-    {"mean_up", GS_FIELD_DURATION, GS_FIELD_AT(gs_bandwidth_config, mean_up_ns), "60s", 1, 3.2e16, NULL,
-     "markov: mean time between low phases"},
-    {"mean_down", GS_FIELD_DURATION, GS_FIELD_AT(gs_bandwidth_config, mean_down_ns), "5s", 1, 3.2e16, NULL,
-     "markov: mean time of a low phase"},
+    {"mean_up", GS_FIELD_DURATION, GS_FIELD_AT(gs_bandwidth_config, process.mean_up_ns), "60s", 1, 3.2e16, NULL,
+     "markov, flap: mean time between two low phases; on_off: between two of one source"},
+    {"mean_down", GS_FIELD_DURATION, GS_FIELD_AT(gs_bandwidth_config, process.mean_down_ns), "5s", 1, 3.2e16, NULL,
+     "markov, flap: mean time of a low phase; on_off: of a source that is on"},
+    {"mean", GS_FIELD_RATIO, GS_FIELD_AT(gs_bandwidth_config, process.mean), "0.8", 0.01, 1, NULL,
+     "ar1: share of the bandwidth in the mean"},
+    {"sd", GS_FIELD_RATIO, GS_FIELD_AT(gs_bandwidth_config, process.sd), "0.1", 0, 1, NULL,
+     "ar1: standard deviation of that share, which is cut to 1 %..100 %"},
+    {"interval", GS_FIELD_DURATION, GS_FIELD_AT(gs_bandwidth_config, process.interval_ns), "100ms", 1000, 3.2e16, NULL,
+     "ar1: time between two levels"},
+    {"memory", GS_FIELD_DURATION, GS_FIELD_AT(gs_bandwidth_config, process.memory_ns), "1s", 1000, 3.2e16, NULL,
+     "ar1: time constant with which a level is forgotten"},
+    {"sources", GS_FIELD_INT, GS_FIELD_AT(gs_bandwidth_config, process.sources), "4", 1, 1000, NULL,
+     "on_off: sources of background traffic on each link"},
+    {"share", GS_FIELD_RATIO, GS_FIELD_AT(gs_bandwidth_config, process.share), "0.1", 0, 1, NULL,
+     "on_off: share of the bandwidth that a source takes while it is on; 1 % is always left"},
 };
 /* clang-format on */
 
@@ -197,12 +210,8 @@ static gs_status read_bandwidth(gs_scenario_reader *reader, gs_error *err)
     gs_cluster *cluster = &reader->out->cluster;
     GS_TRY(gs_scenario_read_object(reader, "noise.bandwidth", &gs_scenario_bandwidth_table, config,
                                    err));
-    if (strcmp(bandwidth_names[config->kind], "markov") == 0) {
-        gs_scenario_unsupported(reader, "noise.bandwidth.kind: \"markov\" is not supported yet; "
-                                        "give a trace");
-        return GS_OK;
-    }
-    if (config->trace[0] == '\0') {
+    bool is_process = config->process.kind != GS_RATE_TRACE;
+    if (!is_process && config->trace[0] == '\0') {
         return GS_OK;
     }
     gs_link *link = config->link == 0 ? &cluster->nic : &cluster->intra;
@@ -210,6 +219,10 @@ static gs_status read_bandwidth(gs_scenario_reader *reader, gs_error *err)
         return gs_scenario_fail(reader, GS_EINVAL, "noise.bandwidth.link", err,
                                 "\"intra\" is no link of a switch; say \"nic\", or topology kind "
                                 "\"nodes\"");
+    }
+    if (is_process) {
+        link->process = config->process;
+        return GS_OK;
     }
     gs_error inner = {0};
     memcpy(link->trace_file, config->trace, sizeof link->trace_file);

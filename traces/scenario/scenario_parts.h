@@ -53,10 +53,8 @@ typedef struct gs_budget_config {
 
 typedef struct gs_bandwidth_config {
     int link; /* index: nic, intra */
-    int kind; /* trace or markov */
     char trace[GS_FILE_BYTES];
-    double factor;
-    gs_time_ns mean_up_ns, mean_down_ns;
+    gs_rate_process process;
 } gs_bandwidth_config;
 
 typedef struct gs_fault_config {
