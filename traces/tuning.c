@@ -77,27 +77,32 @@ static bool walk_sizes(const question *asked)
     return true;
 }
 
-/* Rules out of pieces: neighbours of one answer become one. */
+/* Rules out of pieces: neighbours of one choice become one. */
 typedef struct rule_maker {
     gs_rule_list *list;
     gs_selection_rule next;
-    uint64_t answer; /* of the last rule; UINT64_MAX: none yet */
+    bool has_one; /* the list's last rule is of these */
     void (*choose)(const void *of, uint64_t answer, gs_choice *out);
     const void *of;
 } rule_maker;
+
+static bool is_same(const gs_choice *a, const gs_choice *b)
+{
+    return a->program == b->program && a->rings == b->rings && a->piece_bytes == b->piece_bytes;
+}
 
 static bool add_piece(void *into, int64_t from, int64_t to, uint64_t answer)
 {
     rule_maker *maker = into;
     (void)from;
-    int64_t up_to = to == LARGEST ? INT64_MAX : to;
-    if (maker->answer == answer) {
-        maker->list->items[maker->list->count - 1].up_to_bytes = up_to;
+    maker->next.up_to_bytes = to == LARGEST ? INT64_MAX : to;
+    maker->choose(maker->of, answer, &maker->next.choice);
+    gs_selection_rule *last = maker->has_one ? &maker->list->items[maker->list->count - 1] : NULL;
+    if (last != NULL && is_same(&last->choice, &maker->next.choice)) {
+        last->up_to_bytes = maker->next.up_to_bytes;
         return true;
     }
-    maker->answer = answer;
-    maker->next.up_to_bytes = up_to;
-    maker->choose(maker->of, answer, &maker->next.choice);
+    maker->has_one = true;
     return gs_rule_list_add(maker->list, &maker->next);
 }
 
@@ -229,7 +234,6 @@ bool gs_tuning_by_nccl(const gs_nccl_model *model, uint32_t ways, gs_collective_
     }
     rule_maker maker = {.list = list,
                         .next = {.communicator = communicator, .kind = kind},
-                        .answer = UINT64_MAX,
                         .choose = choose_nccl,
                         .of = &view};
     question asked = {&view, nccl_answer, view.breaks, view.break_count, add_piece, &maker};
@@ -416,7 +420,6 @@ bool gs_tuning_by_tables(const gs_tuning_table *tables, uint32_t table_count, ui
     }
     rule_maker maker = {.list = list,
                         .next = {.communicator = communicator, .kind = GS_ALL_REDUCE},
-                        .answer = UINT64_MAX,
                         .choose = choose_table,
                         .of = &view};
     question asked = {&view, fastest_table, sizes, sorted_sizes(&view, sizes), add_piece, &maker};

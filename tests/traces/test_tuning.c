@@ -140,6 +140,24 @@ Test(tuning, the_curve_of_the_model_is_the_model_at_every_size)
     }
 }
 
+/* 2,048 B, 80 KiB (of 6 ranks) and 512 KiB (of 8) are the documented defaults. */
+Test(tuning, mpich_switches_at_its_defaults)
+{
+    gs_rule_list list = {.arena = &arena};
+    cr_assert(gs_tuning_by_mpich(6, GS_ALL_REDUCE, 3, &list));
+    cr_assert(gs_tuning_by_mpich(6, GS_ALL_GATHER, 3, &list));
+    cr_assert_str_eq(choice_of(&list, GS_ALL_REDUCE, 2048).program->name, "recursive_doubling");
+    cr_assert_str_eq(choice_of(&list, GS_ALL_REDUCE, 2049).program->name, "halving_doubling");
+    cr_assert_str_eq(choice_of(&list, GS_ALL_GATHER, 81919).program->name, "bruck_all_gather");
+    cr_assert_str_eq(choice_of(&list, GS_ALL_GATHER, 81920).program->name, "ring_all_gather");
+    gs_rule_list eight = {.arena = &arena};
+    cr_assert(gs_tuning_by_mpich(8, GS_ALL_GATHER, 3, &eight));
+    cr_assert(gs_tuning_by_mpich(8, GS_BROADCAST, 3, &eight));
+    cr_assert_str_eq(choice_of(&eight, GS_ALL_GATHER, 524287).program->name, "bruck_all_gather");
+    cr_assert_str_eq(choice_of(&eight, GS_ALL_GATHER, 524288).program->name, "ring_all_gather");
+    cr_assert_eq(eight.items[eight.count - 1].up_to_bytes, 12287);
+}
+
 /* 20 us + s/1 GB/s against 50 us + s/4 GB/s: equal at 30,000 ns / (1 - 1/4) = 40,000 B, which both
  * take 60 us. In whole ns, rounded up, 40,001 B take 60,001 ns both, and a tie goes to the first.
  */
