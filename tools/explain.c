@@ -84,7 +84,7 @@ static void plan_scale(plan *all, gs_explain *out, uint32_t ranks)
 static void plan_scales(plan *all, gs_explain *out, double events_per_step)
 {
     uint32_t today = out->base->ranks;
-    if (gs_variant_has_curve(out->base)) {
+    if (gs_variant_has_curve(out->base) || gs_variant_is_placed(out->base)) {
         return;
     }
     bool had_today = false;

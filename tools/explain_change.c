@@ -135,7 +135,8 @@ static void add_fewer_ranks(maker *all)
     uint32_t count = 0;
     double factor = 1.0;
     char names[NAME_BYTES];
-    if (gs_variant_has_curve(all->base) || !gs_variant_slowest(all->base, &slowest, &factor)) {
+    if (gs_variant_has_curve(all->base) || gs_variant_is_placed(all->base) ||
+        !gs_variant_slowest(all->base, &slowest, &factor)) {
         return;
     }
     const uint32_t *ranks = NULL;

@@ -27,7 +27,7 @@ static uint32_t base_node(const pick *chosen, uint32_t rank)
 }
 
 /* Neighbours that are alike become one group again. */
-static uint32_t merge_groups(gs_node_group *groups, uint32_t count)
+static uint32_t merge_groups(gs_node_group *groups, const gs_node_graph **insides, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -36,6 +36,7 @@ static uint32_t merge_groups(gs_node_group *groups, uint32_t count)
             strcmp(last->name, groups[i].name) == 0) {
             last->count++;
         } else {
+            insides[kept] = insides[i];
             groups[kept++] = groups[i];
         }
     }
@@ -45,6 +46,8 @@ static uint32_t merge_groups(gs_node_group *groups, uint32_t count)
 /* Ranks of one node follow each other. */
 static void pick_nodes(const pick *chosen, gs_scenario *copy, gs_arena *arena)
 {
+    const gs_cluster *base = &chosen->base->cluster;
+    const gs_node_graph **insides = gs_need(GS_TAKE(arena, const gs_node_graph *, chosen->count));
     gs_node_group *groups = gs_need(GS_TAKE(arena, gs_node_group, chosen->count));
     uint32_t nodes = 0;
     for (uint32_t rank = 0; rank < chosen->count; rank++) {
@@ -53,6 +56,8 @@ static void pick_nodes(const pick *chosen, gs_scenario *copy, gs_arena *arena)
             groups[nodes] = *from;
             groups[nodes].count = 1;
             groups[nodes].ranks = 0;
+            insides[nodes] =
+                base->topology.insides == NULL ? NULL : base->topology.insides[from - base->groups];
             nodes++;
         }
         gs_node_group *group = &groups[nodes - 1];
@@ -60,7 +65,8 @@ static void pick_nodes(const pick *chosen, gs_scenario *copy, gs_arena *arena)
         group->usd_per_hour = from->usd_per_hour * (double)group->ranks / (double)from->ranks;
     }
     copy->cluster.groups = groups;
-    copy->cluster.group_count = merge_groups(groups, nodes);
+    copy->cluster.group_count = merge_groups(groups, insides, nodes);
+    copy->cluster.topology.insides = base->topology.insides == NULL ? NULL : insides;
     copy->nodes = nodes;
     copy->ranks = chosen->count;
 }
@@ -118,9 +124,20 @@ static gs_scenario *make(const pick *chosen, gs_arena *arena)
     return copy;
 }
 
+bool gs_variant_is_placed(const gs_scenario *base)
+{
+    return base->cluster.slot_of != NULL || base->cluster.topology.kind >= GS_TOPOLOGY_TORUS;
+}
+
 gs_scenario *gs_variant_ranks(const gs_scenario *base, uint32_t count, gs_arena *arena)
 {
     GS_ASSERT(count > 0);
+    if (gs_variant_is_placed(base)) {
+        gs_scenario *unplaced = gs_variant_copy(base, arena);
+        unplaced->cluster.slot_of = NULL;
+        unplaced->cluster.topology.kind = GS_TOPOLOGY_NODES;
+        base = unplaced;
+    }
     pick chosen = {base, gs_need(GS_TAKE(arena, uint32_t, count)), count};
     for (uint32_t rank = 0; rank < count; rank++) {
         chosen.ranks[rank] = rank;

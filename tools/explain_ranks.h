@@ -11,6 +11,10 @@
  * Owner: the arena. */
 gs_scenario *gs_variant_ranks(const gs_scenario *base, uint32_t count, gs_arena *arena);
 
+/* Ranks have places of their own, by hand or in a torus, region or graph: nobody says where more of
+ * them would be, or what is left without some. gs_variant_ranks then has nodes on one switch. */
+bool gs_variant_is_placed(const gs_scenario *base);
+
 /* The job without the ranks that compute longest, all that are within 1 % of the slowest. NULL:
  * more than half are. *out_ranks [*out_count]: who they are. Owner of both: the arena. */
 gs_scenario *gs_variant_without_slowest(const gs_scenario *base, const uint32_t **out_ranks,

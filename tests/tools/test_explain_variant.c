@@ -198,6 +198,26 @@ Test(explain_variant, more_ranks_repeat_the_nodes_and_fewer_lose_the_straggler)
     cr_expect_eq(fewer->noise.straggler.kind, GS_STRAGGLER_NONE);
 }
 
+Test(explain_variant, ranks_that_have_places_of_their_own_are_compared_on_one_switch)
+{
+    cr_assert_eq(READ_DEMO("cluster.topology.kind=torus", "cluster.topology.dims=[2]",
+                           "cluster.topology.inside=mesh"),
+                 GS_OK, "%s", err.text);
+    gs_scenario *base = base_of(3);
+    cr_expect(gs_variant_is_placed(base));
+    gs_scenario *more = gs_variant_ranks(base, 16, &arena);
+    cr_expect_eq(more->cluster.topology.kind, GS_TOPOLOGY_NODES);
+    cr_expect_eq(more->nodes, 4);
+    cr_assert_eq(more->cluster.group_count, 1);
+    cr_expect_eq(more->cluster.topology.insides[0], base->cluster.topology.insides[0]);
+    cr_assert_eq(READ_DEMO("cluster.placement.order=round_robin"), GS_OK, "%s", err.text);
+    gs_scenario *node = gs_variant_ranks(base_of(3), 4, &arena);
+    cr_expect_eq(node->nodes, 1);
+    cr_expect_null(node->cluster.slot_of);
+    cr_assert_eq(READ_DEMO("seed=1"), GS_OK, "%s", err.text);
+    cr_expect_not(gs_variant_is_placed(base_of(3)));
+}
+
 Test(explain_variant, the_slowest_rank_goes_and_the_others_are_numbered_again)
 {
     cr_assert_eq(READ_DEMO("noise.straggler.kind=persistent", "noise.straggler.rank=2",
