@@ -34,11 +34,12 @@ gs_status gs_gossip_check(const gs_gossip_rule *rule, const char *name, const gs
                           gs_error *err)
 {
     GS_TRY(gs_mixing_check(name, rule->graph, job->ranks, err));
-    if (job->budget_steps > 0 && rule->delay > job->budget_steps) {
+    if (job->budget_steps > 0 && rule->delay >= job->budget_steps && rule->delay > 0) {
         return gs_fail(err, GS_EINVAL,
-                       "%s.delay: %lld steps are more than the run has, %lld: nothing would be "
-                       "used in time; use delay=1",
-                       name, (long long)rule->delay, (long long)job->budget_steps);
+                       "%s.delay: %lld steps, but the run has %lld: nothing would be used in time; "
+                       "use delay=%lld",
+                       name, (long long)rule->delay, (long long)job->budget_steps,
+                       (long long)(job->budget_steps - 1));
     }
     return GS_OK;
 }

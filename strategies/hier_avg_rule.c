@@ -21,20 +21,37 @@ const gs_field_table gs_hier_avg_fields = {
     .field_count = sizeof fields / sizeof *fields,
 };
 
+/* Between nodes nothing would be averaged in so many steps. */
+static gs_status refuse_long(const gs_hier_avg_config *config, int64_t budget, gs_error *err)
+{
+    int64_t inside = config->inside < budget ? config->inside : budget;
+    int64_t delay = config->delay < inside ? config->delay : inside - 1;
+    return gs_fail(err, GS_EINVAL,
+                   "hier_avg.between: %lld steps with inside=%lld, but the run has %lld, so that "
+                   "nodes would never average; use inside=%lld,between=%lld,delay=%lld, or raise "
+                   "workload.budget.steps",
+                   (long long)config->between, (long long)config->inside, (long long)budget,
+                   (long long)inside, (long long)(budget - budget % inside), (long long)delay);
+}
+
 gs_status gs_hier_avg_check(const gs_hier_avg_config *config, const gs_job *job, gs_error *err)
 {
     int64_t over = config->between % config->inside;
+    int64_t above = config->between - over + config->inside;
+    int64_t budget = job->budget_steps;
     if (job->node_ranks == 0) {
         return gs_fail(err, GS_EINVAL,
                        "hier_avg needs nodes with equal numbers of ranks, one after the other; use "
                        "local_sgd");
     }
-    if (over != 0) {
+    if (over != 0 && (budget <= 0 || above <= budget)) {
         return gs_fail(err, GS_EINVAL,
                        "hier_avg.between: %lld steps are not a multiple of inside, %lld; use "
                        "between=%lld",
-                       (long long)config->between, (long long)config->inside,
-                       (long long)(config->between - over + config->inside));
+                       (long long)config->between, (long long)config->inside, (long long)above);
+    }
+    if (budget > 0 && (over != 0 || config->between > budget)) {
+        return refuse_long(config, budget, err);
     }
     if (config->delay > 0 && config->delay >= config->inside) {
         return gs_fail(err, GS_EINVAL,
@@ -42,15 +59,6 @@ gs_status gs_hier_avg_check(const gs_hier_avg_config *config, const gs_job *job,
                        "%lld; use delay=%lld",
                        (long long)config->delay, (long long)config->inside,
                        (long long)(config->inside - 1));
-    }
-    if (job->budget_steps > 0 && config->between > job->budget_steps) {
-        int64_t fits = job->budget_steps - job->budget_steps % config->inside;
-        return gs_fail(err, GS_EINVAL,
-                       "hier_avg.between: %lld steps, but the run has %lld, so that nodes would "
-                       "never average; use between=%lld%s, or raise workload.budget.steps",
-                       (long long)config->between, (long long)job->budget_steps,
-                       (long long)(fits > 0 ? fits : job->budget_steps),
-                       fits > 0 ? "" : " and a smaller inside");
     }
     return GS_OK;
 }

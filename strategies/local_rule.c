@@ -70,55 +70,100 @@ gs_local_rule gs_local_rule_of(gs_local_kind kind, const gs_local_config *config
 
 /* ---------------------------------------------------------------- what does not work */
 
-static gs_status check_period(const char *name, const gs_local_config *config, const gs_job *job,
-                              gs_error *err)
+/* The nearest that fits into the run and, of fragments, into a period. */
+static gs_local_config nearest(gs_local_kind kind, const gs_local_config *config, const gs_job *job)
+{
+    gs_local_config near = *config;
+    int64_t budget = job->budget_steps;
+    if (budget > 0 && near.period > budget) {
+        near.period = budget;
+    }
+    if (budget > 0 && near.start > budget - near.period) {
+        near.start = budget - near.period;
+    }
+    if (kind == GS_LOCAL_STREAMING_DILOCO) {
+        near.fragments = near.fragments < job->elements ? near.fragments : job->elements;
+        near.fragments = near.fragments < near.period ? near.fragments : near.period;
+        near.period -= near.period % near.fragments;
+        int64_t between = near.period / near.fragments;
+        near.delay = near.delay < between ? near.delay : between - 1;
+    }
+    return near;
+}
+
+static gs_status check_period(gs_local_kind kind, const char *name, const gs_local_config *config,
+                              const gs_job *job, gs_error *err)
 {
     int64_t budget = job->budget_steps;
-    if (budget <= 0) {
+    gs_local_config near = nearest(kind, config, job);
+    if (budget <= 0 || config->period + config->start <= budget) {
         return GS_OK;
     }
-    if (config->period > budget) {
-        return gs_fail(err, GS_EINVAL,
-                       "%s.period: %lld steps, but the run has %lld, so that ranks would never "
-                       "average; use period=%lld, or raise workload.budget.steps",
-                       name, (long long)config->period, (long long)budget, (long long)budget);
-    }
-    if (config->start > budget - config->period) {
+    if (config->period <= budget) {
         return gs_fail(err, GS_EINVAL,
                        "%s.start: %lld steps, and then periods of %lld, but the run has %lld; use "
                        "start=%lld, or raise workload.budget.steps",
                        name, (long long)config->start, (long long)config->period, (long long)budget,
-                       (long long)(budget - config->period));
+                       (long long)near.start);
     }
-    return GS_OK;
+    const char *reason = "so that ranks would never average";
+    if (kind == GS_LOCAL_STREAMING_DILOCO) {
+        return gs_fail(err, GS_EINVAL,
+                       "%s.period: %lld steps, but the run has %lld, %s; use "
+                       "period=%lld,fragments=%lld,delay=%lld, or raise workload.budget.steps",
+                       name, (long long)config->period, (long long)budget, reason,
+                       (long long)near.period, (long long)near.fragments, (long long)near.delay);
+    }
+    return gs_fail(err, GS_EINVAL,
+                   "%s.period: %lld steps, but the run has %lld, %s; use period=%lld%s, or raise "
+                   "workload.budget.steps",
+                   name, (long long)config->period, (long long)budget, reason,
+                   (long long)near.period, config->start > 0 ? ",start=0" : "");
 }
 
 static gs_status check_fragments(const char *name, const gs_local_config *config, const gs_job *job,
                                  gs_error *err)
 {
     int64_t fragments = config->fragments;
-    if (fragments > job->elements) {
-        return gs_fail(err, GS_EINVAL,
-                       "%s.fragments: %lld of a model with %lld elements leave some empty; use "
-                       "fragments=%lld",
-                       name, (long long)fragments, (long long)job->elements,
-                       (long long)job->elements);
+    gs_local_config near = nearest(GS_LOCAL_STREAMING_DILOCO, config, job);
+    const char *reason = fragments > job->elements    ? "leave some of the model empty"
+                         : fragments > config->period ? "do not fit into a period, one at a time"
+                         : config->period % fragments != 0 ? "do not divide the period"
+                                                           : NULL;
+    if (reason == NULL) {
+        return GS_OK;
     }
-    if (fragments > config->period) {
-        return gs_fail(err, GS_EINVAL,
-                       "%s.fragments: %lld, of which one is sent at a time, do not fit into a "
-                       "period of %lld steps; use fragments=%lld, or period=%lld",
-                       name, (long long)fragments, (long long)config->period,
-                       (long long)config->period, (long long)fragments);
+    return gs_fail(err, GS_EINVAL,
+                   "%s.fragments: %lld of %lld elements in %lld steps %s; use "
+                   "period=%lld,fragments=%lld,delay=%lld",
+                   name, (long long)fragments, (long long)job->elements, (long long)config->period,
+                   reason, (long long)near.period, (long long)near.fragments,
+                   (long long)near.delay);
+}
+
+/* The loss is looked at with averages: the first one measures it, a later one compares. */
+static gs_status check_interval(const char *name, const gs_local_config *config, const gs_job *job,
+                                gs_error *err)
+{
+    int64_t budget = job->budget_steps;
+    int64_t last = budget > 0 ? budget / config->period * config->period : 0;
+    if (budget <= 0 || config->period == 1 || config->interval <= last - config->period) {
+        return GS_OK;
     }
-    if (config->period % fragments != 0) {
-        return gs_fail(err, GS_EINVAL,
-                       "%s.period: %lld steps are not a multiple of the %lld fragments; use "
-                       "period=%lld",
-                       name, (long long)config->period, (long long)fragments,
-                       (long long)(config->period - config->period % fragments));
+    if (last <= config->period) {
+        return gs_fail(
+            err, GS_EINVAL,
+            "%s.period: %lld steps, but the run has %lld, in which the loss is looked at "
+            "once and the period never changes; use local_sgd, or raise "
+            "workload.budget.steps",
+            name, (long long)config->period, (long long)budget);
     }
-    return GS_OK;
+    return gs_fail(err, GS_EINVAL,
+                   "%s.interval: %lld steps after the first average at %lld, but the run has %lld, "
+                   "so that the period would never change; use interval=%lld, or raise "
+                   "workload.budget.steps",
+                   name, (long long)config->interval, (long long)config->period, (long long)budget,
+                   (long long)(last - config->period));
 }
 
 static gs_status check_delay(gs_local_kind kind, const char *name, const gs_local_config *config,
@@ -142,16 +187,20 @@ static gs_status check_delay(gs_local_kind kind, const char *name, const gs_loca
 gs_status gs_local_check(gs_local_kind kind, const char *name, const gs_local_config *config,
                          const gs_job *job, gs_error *err)
 {
-    GS_TRY(check_period(name, config, job, err));
+    GS_TRY(check_period(kind, name, config, job, err));
     if (kind == GS_LOCAL_STREAMING_DILOCO) {
         GS_TRY(check_fragments(name, config, job, err));
     }
+    if (kind == GS_LOCAL_ADACOMM) {
+        GS_TRY(check_interval(name, config, job, err));
+    }
     GS_TRY(check_delay(kind, name, config, err));
     if (kind == GS_LOCAL_EASGD && config->alpha * job->ranks > 1.0) {
+        /* Rounded down: what is said must work. */
         return gs_fail(err, GS_EINVAL,
                        "%s.alpha: %g for each of %u ranks moves the centre beyond their mean; use "
-                       "alpha=%.3g, or alpha=0 for 0.9 / ranks",
-                       name, config->alpha, job->ranks, 1.0 / job->ranks);
+                       "alpha=%g, or alpha=0 for 0.9 / ranks",
+                       name, config->alpha, job->ranks, floor(1e5 / job->ranks) / 1e5);
     }
     return GS_OK;
 }

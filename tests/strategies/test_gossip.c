@@ -488,7 +488,7 @@ Test(gossip, what_cannot_work_is_refused_with_what_would)
                        names[i]);
         expect_refused(names[i], "graph=torus", words);
     }
-    expect_refused("osgp", "delay=21",
-                   "osgp.delay: 21 steps are more than the run has, 20: nothing would be used in "
-                   "time; use delay=1");
+    expect_refused("osgp", "delay=20",
+                   "osgp.delay: 20 steps, but the run has 20: nothing would be used in time; use "
+                   "delay=19");
 }

@@ -126,10 +126,11 @@ Test(local, what_cannot_work_is_refused_with_the_nearest_that_does)
     expect_refused("local_sgd", "period=60", NULL, NULL);
     expect_refused("post_local", "period=20,start=41", "the run has 60", "use start=40");
     expect_refused("post_local", "period=20,start=40", NULL, NULL);
-    expect_refused("streaming_diloco", "period=60,fragments=61", "do not fit into a period of 60",
-                   "use fragments=60, or period=61");
-    expect_refused("streaming_diloco", "period=50,fragments=4,delay=0",
-                   "not a multiple of the 4 fragments", "use period=48");
+    expect_refused("streaming_diloco", "period=60,fragments=61", "do not fit into a period",
+                   "use period=60,fragments=60,delay=0");
+    expect_refused("streaming_diloco", "period=60,fragments=60,delay=0", NULL, NULL);
+    expect_refused("streaming_diloco", "period=50,fragments=4,delay=0", "do not divide the period",
+                   "use period=48,fragments=4,delay=0");
     expect_refused("streaming_diloco", "period=40,fragments=4,delay=10",
                    "the next average begins after 10", "use delay=9");
     expect_refused("streaming_diloco", "period=40,fragments=4,delay=9", NULL, NULL);
@@ -138,10 +139,42 @@ Test(local, what_cannot_work_is_refused_with_the_nearest_that_does)
     expect_refused("easgd", "alpha=0.26", "beyond their mean", "use alpha=0.25");
     expect_refused("easgd", "alpha=0.25", NULL, NULL);
     job.budget_steps = 1000;
-    expect_refused("streaming_diloco", "period=800,fragments=104", "103 elements leave some empty",
-                   "use fragments=103");
+    expect_refused("streaming_diloco", "period=800,fragments=104", "leave some of the model empty",
+                   "use period=721,fragments=103,delay=5");
+    expect_refused("streaming_diloco", "period=721,fragments=103,delay=5", NULL, NULL);
     job.budget_steps = 0; /* nobody knows how long it will be */
     expect_refused("local_sgd", "period=1000000", NULL, NULL);
+}
+
+/* What is offered instead is refused for no other reason: the defaults, in a run of 10 steps, and
+ * 1 / 7, which three digits would round up. */
+Test(local, what_is_offered_instead_works)
+{
+    job.budget_steps = 10;
+    expect_refused("streaming_diloco", "", "the run has 10", "use period=8,fragments=4,delay=1,");
+    expect_refused("streaming_diloco", "period=8,fragments=4,delay=1", NULL, NULL);
+    expect_refused("post_local", "", "the run has 10", "use period=10,start=0,");
+    expect_refused("post_local", "period=10,start=0", NULL, NULL);
+    expect_refused("hier_avg", "inside=3,between=10", "the run has 10",
+                   "use inside=3,between=9,delay=0,");
+    expect_refused("hier_avg", "inside=3,between=9,delay=0", NULL, NULL);
+    job.ranks = 7;
+    expect_refused("easgd", "alpha=0.5", "beyond their mean", "use alpha=0.14285,");
+    expect_refused("easgd", "alpha=0.14285", NULL, NULL);
+}
+
+/* Averages are at 4, 8, 12, 16 and 20 of 20 steps: the last is 16 after the first one, which
+ * measures the loss. Of two averages of 11 steps the run has one. */
+Test(local, a_period_that_would_never_change_is_refused)
+{
+    job.budget_steps = 20;
+    expect_refused("adacomm", "period=4,interval=17", "after the first average at 4",
+                   "use interval=16");
+    expect_refused("adacomm", "period=4,interval=16", NULL, NULL);
+    expect_refused("adacomm", "period=11,interval=1", "looked at once", "use local_sgd");
+    expect_refused("adacomm", "period=1,interval=1000", NULL, NULL);
+    job.budget_steps = 0;
+    expect_refused("adacomm", "period=10,interval=1000", NULL, NULL);
 }
 
 Test(local, levels_that_do_not_fit_are_refused)
@@ -151,9 +184,10 @@ Test(local, levels_that_do_not_fit_are_refused)
     expect_refused("hier_avg", "inside=2,between=4,delay=2", "the next average inside nodes",
                    "use delay=1");
     expect_refused("hier_avg", "inside=2,between=4,delay=1", NULL, NULL);
-    expect_refused("hier_avg", "inside=8,between=64", "the run has 60", "use between=56");
+    expect_refused("hier_avg", "inside=8,between=64", "the run has 60",
+                   "use inside=8,between=56,delay=0");
     expect_refused("hier_avg", "inside=64,between=64", "the run has 60",
-                   "use between=60 and a smaller inside");
+                   "use inside=60,between=60,delay=0");
     job.node_ranks = 0;
     expect_refused("hier_avg", "inside=2,between=4", "equal numbers of ranks", "use local_sgd");
 }
