@@ -411,7 +411,14 @@ static bool reads(gs_vop vop)
 
 void gs_vec(gs_world *world, gs_vop vop, gs_slice dst, gs_slice a, double k)
 {
-    if (!gs_driver_enter(world, "vec") || !gs_driver_may_use(world, "vec", dst, true) ||
+    if (!gs_driver_enter(world, "vec")) {
+        return;
+    }
+    if ((uint32_t)vop >= GS_VOP_COUNT) {
+        gs_driver_broke(world, GS_ECONTRACT, "vec: no vector operation %u", (unsigned)vop);
+        return;
+    }
+    if (!gs_driver_may_use(world, "vec", dst, true) ||
         (reads(vop) && !gs_driver_may_use(world, "vec", a, false))) {
         return;
     }

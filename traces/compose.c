@@ -1,6 +1,8 @@
 #include "traces/compose.h"
 
 #include "base/assert.h"
+#include "strategies/group.h"
+#include "strategies/registry.h"
 
 #include <string.h>
 
@@ -27,6 +29,7 @@ static const struct {
                       "clip, lars and a dynamic loss_scale look at the whole gradient, and each "
                       "shard has a part of it; servers=1 where there is that parameter"},
     [GS_FIT_NO_MESSAGES] = {"no_message_hook", "has no hook for the messages that it asks for"},
+    [GS_FIT_LAYOUT] = {"broken_layout", "declares what cannot be"},
 };
 
 const char *gs_fit_key(gs_fit fit)
@@ -135,6 +138,45 @@ gs_fit gs_compose_optimizer(const gs_layout *layout, const gs_optimizer_config *
     return GS_FIT_YES;
 }
 
+static gs_fit check_communicator(const gs_composition *parts, uint32_t index, gs_error *err)
+{
+    const gs_communicator *of = &parts->layout->communicators[index];
+    const gs_collective *found = of->all_reduce == NULL ? NULL : gs_collective_find(of->all_reduce);
+    if (!gs_group_tiles(of->group, parts->job->ranks)) {
+        gs_fail(err, GS_EINVAL,
+                "%s: communicator %u: groups of %u ranks, %u apart, do not divide %u ranks",
+                parts->strategy->name, index, of->group.size, of->group.stride, parts->job->ranks);
+        return GS_FIT_LAYOUT;
+    }
+    if (of->all_reduce != NULL && (found == NULL || found->kind != GS_ALL_REDUCE)) {
+        gs_fail(err, GS_EINVAL,
+                "%s: communicator %u: \"%.40s\" is no all-reduce; see `gradsync list collectives`",
+                parts->strategy->name, index, of->all_reduce);
+        return GS_FIT_LAYOUT;
+    }
+    return GS_FIT_YES;
+}
+
+/* Bundled strategies declare nothing of the kind; those of plug-ins may, and hosts index by it. */
+static gs_fit check_layout(const gs_composition *parts, gs_error *err)
+{
+    const gs_layout *layout = parts->layout;
+    if (layout->communicator_count > GS_COMMUNICATORS_MAX ||
+        (layout->cut != GS_CUT_COMMON && layout->cut != GS_CUT_OWN) || layout->samples_max < 0) {
+        gs_fail(err, GS_EINVAL,
+                "%s: its layout has communicator_count=%u (0..%d), cut=%d (%d or %d), "
+                "samples_max=%lld (0 or more)",
+                parts->strategy->name, layout->communicator_count, GS_COMMUNICATORS_MAX,
+                (int)layout->cut, GS_CUT_COMMON, GS_CUT_OWN, (long long)layout->samples_max);
+        return GS_FIT_LAYOUT;
+    }
+    gs_fit fit = GS_FIT_YES;
+    for (uint32_t i = 0; i < layout->communicator_count && fit == GS_FIT_YES; i++) {
+        fit = check_communicator(parts, i, err);
+    }
+    return fit;
+}
+
 gs_fit gs_compose(const gs_composition *parts, gs_error *err)
 {
     if (parts->layout->point_to_point && parts->strategy->message == NULL) {
@@ -142,7 +184,10 @@ gs_fit gs_compose(const gs_composition *parts, gs_error *err)
                 parts->strategy->name);
         return GS_FIT_NO_MESSAGES;
     }
-    gs_fit fit = check_codec(parts, err);
+    gs_fit fit = check_layout(parts, err);
+    if (fit == GS_FIT_YES) {
+        fit = check_codec(parts, err);
+    }
     if (fit == GS_FIT_YES && parts->optimizer != NULL) {
         fit = gs_compose_optimizer(parts->layout, parts->optimizer, err);
     }

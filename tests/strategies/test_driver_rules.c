@@ -4,6 +4,8 @@
 #include "strategies/world.h"
 #include "tests/strategies/probe_host.h"
 
+#include <stdio.h>
+
 #define PREFIX "worker 0, step 0, wrong: "
 
 enum { OWN = GS_OWN, TAG = 5, ALL = PROBE_ELEMENTS };
@@ -481,6 +483,22 @@ Test(driver_rules, point_to_point_is_declared)
     host.layout.point_to_point = false;
     run_after_backward(send_all_gradients);
     expect(PREFIX "send: the layout does not declare point_to_point");
+}
+
+HOOK(use_an_operation_beyond)
+{
+    UNUSED;
+    gs_vec(world, GS_VOP_COUNT, part(OWN, 0, 1), part(OWN, 0, 1), 0.0);
+}
+
+/* Hosts index tables of kernels and costs by it. */
+Test(driver_rules, a_vector_operation_that_there_is_not_ends_the_run)
+{
+    run_after_backward(use_an_operation_beyond);
+    char text[160];
+    (void)snprintf(text, sizeof text, PREFIX "vec: no vector operation %d", GS_VOP_COUNT);
+    expect(text);
+    cr_expect_eq(host.vecs, 0);
 }
 
 HOOK(use_a_slice_beyond)

@@ -114,3 +114,34 @@ Test(compose, every_verdict_has_a_word_and_a_sentence)
         }
     }
 }
+
+/* What a plug-in may declare, and hosts index by: 9 communicators are one too many, 3 does not
+ * divide 4 ranks, and cuts are 0 and 1. */
+Test(compose, a_layout_that_cannot_be_is_refused)
+{
+    gs_layout many = {.communicator_count = GS_COMMUNICATORS_MAX + 1};
+    cr_expect_eq(fit_of(&many, NULL, NULL), GS_FIT_LAYOUT);
+    cr_expect_not_null(strstr(err.text, "communicator_count=9 (0..8)"), "%s", err.text);
+    gs_layout cut = {.cut = (gs_cut)9};
+    cr_expect_eq(fit_of(&cut, NULL, NULL), GS_FIT_LAYOUT);
+    gs_layout samples = {.samples_max = -1};
+    cr_expect_eq(fit_of(&samples, NULL, NULL), GS_FIT_LAYOUT);
+    gs_layout threes = {.communicator_count = 1, .communicators[0] = {.group = {3, 1}}};
+    cr_expect_eq(fit_of(&threes, NULL, NULL), GS_FIT_LAYOUT);
+    cr_expect_str_eq(err.text,
+                     "mine: communicator 0: groups of 3 ranks, 1 apart, do not divide 4 ranks");
+    gs_layout pairs = {.communicator_count = 1, .communicators[0] = {.group = {2, 2}}};
+    cr_expect_eq(fit_of(&pairs, NULL, NULL), GS_FIT_YES);
+}
+
+Test(compose, an_algorithm_must_be_an_all_reduce_there_is)
+{
+    gs_layout none = {.communicator_count = 1, .communicators[0] = {.all_reduce = "zigzag"}};
+    cr_expect_eq(fit_of(&none, NULL, NULL), GS_FIT_LAYOUT);
+    cr_expect_not_null(strstr(err.text, "\"zigzag\" is no all-reduce"), "%s", err.text);
+    gs_layout other = {.communicator_count = 1,
+                       .communicators[0] = {.all_reduce = "ring_all_gather"}};
+    cr_expect_eq(fit_of(&other, NULL, NULL), GS_FIT_LAYOUT);
+    gs_layout ring = {.communicator_count = 1, .communicators[0] = {.all_reduce = "ring"}};
+    cr_expect_eq(fit_of(&ring, NULL, NULL), GS_FIT_YES);
+}
