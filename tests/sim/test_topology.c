@@ -586,6 +586,24 @@ Test(topology, hierarchical_sends_its_share_over_every_nic)
     cr_expect_float_eq((double)four.facts.nic_bytes_sent / four.facts.nic_count, all / 4, 1.0);
 }
 
+Test(topology, without_memory_there_is_none)
+{
+    read_cluster(4, 4, "\"kind\":\"regions\",\"inside\":\"pcie\"",
+                 ",\"regions\":[{\"name\":\"a\",\"nodes\":2},{\"name\":\"b\",\"nodes\":2}],"
+                 "\"wan\":[{\"from\":\"a\",\"to\":\"b\",\"bandwidth\":\"1Gbit/s\"}]");
+    const gs_topology *made = NULL;
+    int64_t after = 0;
+    for (; made == NULL && after < 100; after++) {
+        gs_arena scarce;
+        gs_arena_init(&scarce);
+        scarce.fail_after = after;
+        made = gs_topology_create(&scenario, 0, 1, &scarce);
+        gs_arena_fini(&scarce);
+    }
+    /* Itself, groups, nics of a group, regions, links. */
+    cr_expect_eq(after, 6);
+}
+
 /* --- size ----------------------------------------------------------------------------------- */
 
 Test(topology, links_of_many_ranks_grow_with_them)

@@ -401,3 +401,33 @@ Test(import_node, crooked_nodes_are_refused)
                         "{\"from\":\"a\",\"to\":\"n\",\"kind\":\"nvlink\"}"),
                    "nothing joins a and n; say the link that does");
 }
+
+/* --- memory --------------------------------------------------------------------------------- */
+
+Test(import_node, memory_that_runs_out_is_said_whichever_request_it_is)
+{
+    static const char *const texts[] = {
+        SYSTEM(GPU("0:0:0.0",
+                   "<gpu dev=\"0\"/>") "<odd/>"
+                                       "<pci busid=\"0:1:0.0\" class=\"0x020700\"><nic><net "
+                                       "name=\"m0\"/></nic></pci>"),
+        "  GPU0 GPU1\nGPU0 X NV18\nGPU1 NV18 X\n",
+        NODE(PART("a", "gpu"), ""),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *path = file;
+        gs_status status = GS_ENOMEM;
+        int64_t after = 0;
+        test_temp_file(file, texts[i], strlen(texts[i]));
+        for (; status == GS_ENOMEM; after++) {
+            gs_arena scarce;
+            gs_arena_init(&scarce);
+            scarce.fail_after = after;
+            status = gs_import(&path, 1, NULL, &scarce, &imported, &err);
+            TEST_REQUIRE(status == GS_OK || strstr(err.text, "memory") != NULL, "%s", err.text);
+            gs_arena_fini(&scarce);
+        }
+        cr_expect_eq(status, GS_OK, "after %d: %s", (int)after, err.text);
+        cr_expect_gt(after, 5);
+    }
+}
