@@ -138,6 +138,37 @@ Test(net_queue, allocates_nothing_once_it_runs)
     net_fini(&f);
 }
 
+Test(net_queue, without_memory_the_run_ends_and_nothing_breaks)
+{
+    uint32_t ended_early = 0;
+    for (int64_t after = 0; after < 40; after++) {
+        gs_link nic = queue_link(40000);
+        net_init(&f, 40, &nic, 0);
+        for (uint32_t to = 1; to < 40; to++) {
+            net_send(&f, (net_message){.from = 0, .to = to, .bytes = 100000});
+        }
+        cr_assert(gs_sim_net_seal(&f.net, false, 1));
+        test_fail_allocations(after);
+        gs_sim_event event;
+        while (f.came_count < f.count && gs_sim_loop_next(&f.loop, &event)) {
+            net_event(&f, &event);
+            if (f.net.part_count == f.net.part_capacity && f.net.free_part == GS_NO_PART) {
+                uint32_t part = gs_sim_net_part(&f.net); /* room for the next one */
+                if (part == GS_NO_PART) {
+                    break;
+                }
+                gs_sim_net_part_free(&f.net, part);
+            }
+        }
+        test_fail_allocations(-1);
+        TEST_REQUIRE(f.came_count == f.count || f.loop.out_of_memory, "after %lld",
+                     (long long)after);
+        ended_early += f.loop.out_of_memory ? 1 : 0;
+        net_fini(&f);
+    }
+    cr_expect(ended_early > 0 && ended_early < 40, "%u", ended_early);
+}
+
 /* ---------------------------------------------------------------- packets */
 
 enum { RUNS = 30 };
