@@ -65,8 +65,8 @@ typedef enum gs_sum_order {
     GS_SUM_AT_ROOT     /* the whole, from member 0 on, which adds; the terms travel */
 } gs_sum_order;
 
-/* Members of a shape that a program looks at. */
-enum { GS_TAKES_RINGS = 1, GS_TAKES_NODES = 2, GS_TAKES_PIECES = 4 };
+/* What a program looks at in a shape: rings, inner, middle, piece. */
+enum { GS_TAKES_RINGS = 1, GS_TAKES_NODES = 2, GS_TAKES_LEVELS = 4, GS_TAKES_PIECES = 8 };
 
 /* What a kind does to the slices of the members; part m is what gs_part_of says.
  * all-reduce: every slice becomes the sum. reduce-scatter: part m of member m's slice becomes that
@@ -97,6 +97,7 @@ typedef struct gs_collective {
     double (*shared_s)(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s);
     gs_sum_order order;  /* of an all-reduce */
     unsigned takes;      /* sum of GS_TAKES_* */
+    bool is_mutual;      /* two members add the same two terms, each by itself */
     int64_t piece_bytes; /* of a piece, where nobody says another; 0: the whole share */
     /* What is nothing but turns round a ring: how many, and the part that member 0 sends first, of
      * as many equal parts as members; in turn s member r sends part first + r - s to r + 1, then

@@ -151,5 +151,5 @@ const gs_collective gs_collective_hierarchical_ring = {
     .targets = targets,
     .closed_s = closed_s,
     .shared_s = shared_s,
-    .takes = GS_TAKES_RINGS | GS_TAKES_NODES,
+    .takes = GS_TAKES_RINGS | GS_TAKES_NODES | GS_TAKES_LEVELS,
 };

@@ -27,11 +27,15 @@ static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vert
     return fold.is_doubled && index == 2 * (uint64_t)fold.rounds;
 }
 
-/* The whole in each round, and once more before and after them where some sit out. */
+/* The whole in each of log2 p rounds, where p of the members play. Who plays for two begins one
+ * message later, which those that differ from it in all bits learn of in the last round; and then
+ * sends one more. Both at once where one that plays for two differs in all bits from another, which
+ * is where more than half of p do. */
 static double closed_s(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s)
 {
     gs_fold fold = gs_fold_of(shape);
-    return (fold.rounds + (fold.surplus > 0 ? 2.0 : 0.0)) * (latency_s + bytes / bytes_per_s);
+    double more = fold.surplus == 0 ? 0.0 : 2 * fold.surplus <= fold.players ? 1.0 : 2.0;
+    return (fold.rounds + more) * (latency_s + bytes / bytes_per_s);
 }
 
 const gs_collective gs_collective_recursive_doubling = {
@@ -44,4 +48,5 @@ const gs_collective gs_collective_recursive_doubling = {
     .sources = gs_fold_peers,
     .targets = gs_fold_peers,
     .closed_s = closed_s,
+    .is_mutual = true,
 };

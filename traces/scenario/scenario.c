@@ -26,6 +26,7 @@ static gs_status read_parts(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(gs_scenario_check_data(reader, err));
     GS_TRY(gs_scenario_read_profile(reader, err));
     GS_TRY(gs_scenario_read_curves(reader, err));
+    GS_TRY(gs_scenario_read_collectives(reader, err));
     GS_TRY(gs_scenario_read_tuning(reader, err));
     GS_TRY(gs_scenario_read_strategies(reader, err));
     GS_TRY(gs_scenario_count_memory(reader, err));

@@ -338,6 +338,7 @@ bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root)
     ok = gs_scenario_put_list(part, "codecs", &gs_scenario_codec_cost_table, cluster->codecs,
                               cluster->codec_count) &&
          ok;
+    ok = gs_scenario_write_collectives(reader, part) && ok;
     ok = gs_scenario_write_tuning(reader, part) && ok;
     return gs_json_set(root, "cluster", part) && ok;
 }

@@ -652,6 +652,7 @@ gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err)
 {
     check_links(reader);
     check_topology(reader);
+    gs_scenario_check_collectives(reader);
     check_tuning(reader);
     check_noise(reader);
     check_optimizer(reader);

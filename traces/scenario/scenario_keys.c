@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/nearest.h"
 
-enum { NAMES_MAX = 256, SECTIONS = 32, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
+enum { NAMES_MAX = 256, SECTIONS = 33, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
 
 typedef struct section {
     const char *path;            /* "a.b[]": each element of the list a.b */
@@ -33,9 +33,9 @@ const gs_field_table gs_scenario_root_table =
 static const char *const root_keys[] = {"extends", "cluster",     "workload", "noise",
                                         "faults",  "strategies",  "live",     "evaluate",
                                         "gates",   "calibration", NULL};
-static const char *const cluster_keys[] = {"regions", "wan",       "topology", "nodes",
-                                           "links",   "placement", "servers",  "codecs",
-                                           "tuning",  "nccl",      NULL};
+static const char *const cluster_keys[] = {"regions", "wan",       "topology",    "nodes",
+                                           "links",   "placement", "servers",     "codecs",
+                                           "tuning",  "nccl",      "collectives", NULL};
 static const char *const placement_keys[] = {"slots", NULL};
 static const char *const tuning_keys[] = {"measured", NULL};
 static const char *const link_keys[] = {"nic", "intra", NULL};
@@ -58,6 +58,7 @@ static const section sections[SECTIONS] = {
     {"cluster.links.intra", &gs_scenario_intra_table, NULL},
     {"cluster.placement", &gs_scenario_placement_table, placement_keys},
     {"cluster.servers", &gs_scenario_servers_table, NULL},
+    {"cluster.collectives[]", &gs_scenario_collectives_table, NULL},
     {"cluster.tuning", &gs_scenario_tuning_table, tuning_keys},
     {"cluster.tuning.measured[]", &gs_scenario_measured_table, NULL},
     {"cluster.nccl", &gs_scenario_nccl_table, NULL},

@@ -80,6 +80,13 @@ typedef struct gs_gate_config {
     double max_drop;
 } gs_gate_config;
 
+/* cluster.collectives: as the file says them, and as rules. */
+typedef struct gs_scenario_rules {
+    const void *said;
+    gs_selection selection;
+    bool *is_met; /* [rules] some strategy asks for what it is of, and leaves the algorithm open */
+} gs_scenario_rules;
+
 typedef struct gs_scenario_reader {
     gs_scenario_source source;
     gs_arena *arena;
@@ -102,6 +109,7 @@ typedef struct gs_scenario_reader {
     uint32_t fault_count;
     gs_gate_config *gates;
     uint32_t gate_count;
+    gs_scenario_rules collectives;
     const void *measured; /* cluster.tuning.measured as the file says it */
     bool is_open;         /* some collective's algorithm is left to cluster.tuning */
     const char **metrics;
@@ -145,6 +153,13 @@ gs_status gs_scenario_apply_codec_cost(gs_scenario_reader *reader, gs_coding *co
                                        gs_error *err);
 gs_status gs_scenario_read_calibration(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_curves(gs_scenario_reader *reader, gs_error *err);
+/* cluster.collectives; once a strategy's layout is known, its selection; and what changes nothing.
+ */
+gs_status gs_scenario_read_collectives(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_choose_programs(gs_scenario_reader *reader, const gs_job *job,
+                                      const gs_layout *layout, gs_strategy_choice *choice,
+                                      gs_error *err);
+void gs_scenario_check_collectives(gs_scenario_reader *reader);
 /* cluster.tuning and cluster.nccl, once the links' curves are read: NCCL's model may take the place
  * of one. */
 gs_status gs_scenario_read_tuning(gs_scenario_reader *reader, gs_error *err);
@@ -162,6 +177,7 @@ gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err);
 bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_placement(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_topology(const gs_scenario_reader *reader, gs_json *cluster);
+bool gs_scenario_write_collectives(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_tuning(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_calibration(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_workload(const gs_scenario_reader *reader, gs_json *root);
@@ -184,6 +200,7 @@ extern const gs_field_table gs_scenario_nic_table;
 extern const gs_field_table gs_scenario_intra_table;
 extern const gs_field_table gs_scenario_placement_table;
 extern const gs_field_table gs_scenario_servers_table;
+extern const gs_field_table gs_scenario_collectives_table;
 extern const gs_field_table gs_scenario_tuning_table;
 extern const gs_field_table gs_scenario_measured_table;
 extern const gs_field_table gs_scenario_nccl_table;

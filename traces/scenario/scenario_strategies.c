@@ -365,6 +365,20 @@ static gs_status check_twice(gs_scenario_reader *reader, const gs_strategy_choic
     return GS_OK;
 }
 
+/* Of the first communicator's all-reduces; "auto": it depends on their size. */
+static const char *algorithm_of(const gs_layout *layout, const gs_selection *selection)
+{
+    const gs_communicator *first = &layout->communicators[0];
+    gs_choice choice, other;
+    if (layout->communicator_count == 0) {
+        return "";
+    }
+    (void)gs_selection_candidate(selection, first, 0, GS_ALL_REDUCE, 0, &choice);
+    return gs_selection_candidate(selection, first, 0, GS_ALL_REDUCE, 1, &other)
+               ? "auto"
+               : choice.program->name;
+}
+
 /* Asks each strategy whether it can run this job. */
 static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *choices,
                                uint32_t count, gs_error *err)
@@ -391,11 +405,9 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
             return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
                            choices[i].label, inner.text);
         }
+        GS_TRY(gs_scenario_choose_programs(reader, &job, &layout, &choices[i], err));
         GS_TRY(gs_scenario_tune(reader, &job, &layout, &choices[i].selection, err));
-        choices[i].algorithm =
-            layout.communicator_count == 0
-                ? ""
-                : gs_collective_for(&layout.communicators[0], GS_ALL_REDUCE)->name;
+        choices[i].algorithm = algorithm_of(&layout, &choices[i].selection);
         servers = layout.servers > servers ? layout.servers : servers;
     }
     if (reader->servers.count > 0 && servers == 0) {
