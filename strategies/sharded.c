@@ -115,7 +115,8 @@ static void quiesce(gs_world *world, void *memory, const gs_event *event)
 const gs_strategy gs_strategy_sharded = {
     .struct_bytes = sizeof(gs_strategy),
     .name = "sharded",
-    .summary = "synchronous SGD with a sharded optimizer (ZeRO-1): reduce-scatter, update of the own part, "
+    .summary = "synchronous SGD with a sharded optimizer (ZeRO-1): reduce-scatter, update of the "
+               "own part, "
                "all-gather of the weights",
     .source = "Rajbhandari et al., ZeRO, SC 2020 (arXiv 1910.02054), section 5.1; stage 1",
     .config = &table,
