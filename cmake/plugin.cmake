@@ -31,8 +31,8 @@ endfunction()
 set(GS_PLUGIN_HEADERS
   base/arena.h base/assert.h base/config.h base/json.h base/nearest.h base/status.h base/units.h
   strategies/bucket.h strategies/codec.h strategies/coding.h strategies/collective.h
-  strategies/group.h strategies/plugin.h strategies/strategy.h strategies/vops.def
-  strategies/world.h)
+  strategies/group.h strategies/plugin.h strategies/strategy.h strategies/tensors.h
+  strategies/vops.def strategies/world.h)
 foreach(header ${GS_PLUGIN_HEADERS})
   cmake_path(GET header PARENT_PATH room)
   install(FILES "${CMAKE_SOURCE_DIR}/${header}"
