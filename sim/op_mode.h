@@ -25,6 +25,13 @@ typedef enum gs_op_mode {
     GS_OP_MODE_COUNT
 } gs_op_mode;
 
+/* What latencies that differ add to ops of one size, in ticks. */
+typedef struct gs_op_effect {
+    int64_t elements;
+    double mean, deviation; /* of the mean over the members */
+    struct gs_op_effect *next;
+} gs_op_effect;
+
 typedef struct gs_op_plan {
     gs_choice choice;
     gs_group group;
@@ -46,6 +53,7 @@ typedef struct gs_op_plan {
     /* Its ops met themselves so often in a row, and this many more are not tried. */
     uint32_t meetings, skips;
     struct gs_sim_op *spare; /* done, to be used again */
+    gs_op_effect *effects;   /* of the surrogate, sizes that have been met */
 } gs_op_plan;
 
 /* NULL: no memory. Its channels are open. mode: the network mode of the run. Owner: the arena. */

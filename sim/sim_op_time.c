@@ -1,7 +1,10 @@
 /* Times of ops that are timed as a whole, and what they count as. */
 #include "sim/sim_op.h"
 
-#include "base/assert.h"
+#include "base/rng.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
 
 static gs_sim_channel *channel_of(const gs_sim_op *op, uint32_t channel)
 {
@@ -110,39 +113,167 @@ static int64_t part_bytes(const gs_sim_op *op, bool large)
     return (elements / members + (is_larger ? 1 : 0)) * op->sim->job.element_bytes;
 }
 
-/* With jitter the channels move on by what is sent. */
-static bool turn_by_turn(gs_sim_op *op, const gs_ring *ring, const gs_tick *starts,
-                         gs_tick *received, gs_tick *left)
+/* Times of parts on each link, in scratch behind that of `left`; latencies that differ are drawn,
+ * and behind them is room for last arrivals. */
+static gs_ring_links links_of(const gs_sim_op *op, gs_tick *left)
 {
     uint32_t ranks = op->sim->job.ranks;
     gs_tick *large = left + ranks;
     gs_tick *small = large + ranks;
     gs_tick *latencies = small + ranks;
-    gs_tick *arrivals = latencies + ranks;
-    for (uint32_t i = 0; i < ring->members; i++) {
+    for (uint32_t i = 0; i < op->plan->flow->member_count; i++) {
         const gs_dataflow_path *path = &op->plan->flow->paths[out_of(op, i)];
         large[i] = gs_dataflow_ticks(part_bytes(op, true), path->bytes_per_tick);
         small[i] = gs_dataflow_ticks(part_bytes(op, false), path->bytes_per_tick);
-        latencies[i] = path->latency;
+        latencies[i] = path->latency == GS_TICK_NEVER ? 0 : path->latency;
     }
-    gs_ring_links links = {.large = large, .small = small, .latency = latencies};
+    return (gs_ring_links){
+        .large = large, .small = small, .latency = latencies, .last_arrival = latencies + ranks};
+}
+
+/* With jitter the channels move on by what is sent. */
+static bool turn_by_turn(gs_sim_op *op, const gs_ring *ring, gs_tick *received, gs_tick *left)
+{
+    gs_ring_links links = links_of(op, left);
     if (op->messages == NULL) {
-        return gs_ring_recurrence(ring, &links, starts, &op->sim->op_room, received, left);
+        return gs_ring_recurrence(ring, &links, op->ready, &op->sim->op_room, received, left);
     }
     for (uint32_t i = 0; i < ring->members; i++) {
-        arrivals[i] = op->arrivals[out_of(op, i)];
-        latencies[i] = 0;
+        links.last_arrival[i] = op->arrivals[out_of(op, i)];
     }
     links.draw = draw;
     links.host = op;
-    links.last_arrival = arrivals;
-    if (!gs_ring_recurrence(ring, &links, starts, &op->sim->op_room, received, left)) {
+    if (!gs_ring_recurrence(ring, &links, op->ready, &op->sim->op_room, received, left)) {
         return false;
     }
     for (uint32_t i = 0; i < ring->members; i++) {
         gs_sim_channel *channel = channel_of(op, out_of(op, i));
         channel->messages += ring->turns;
-        channel->last_arrival = arrivals[i];
+        channel->last_arrival = links.last_arrival[i];
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- the surrogate */
+
+/* So many messages are drawn to know the effect, of at least two ops; their numbers are those of no
+ * message of the run. */
+enum { SAMPLE_MESSAGES = 1 << 24, SAMPLES_MIN = 2, SAMPLES_MAX = 64 };
+static const uint64_t SAMPLES_FROM = (uint64_t)1 << 48;
+
+typedef struct sampled {
+    const gs_sim_op *op;
+    uint64_t first; /* number of its first message on every channel */
+} sampled;
+
+static gs_tick draw_sample(void *host, uint32_t member, uint64_t turn)
+{
+    const sampled *of = host;
+    return gs_sim_net_latency(&of->op->sim->net, of->op->plan->channels[out_of(of->op, member)],
+                              of->first + turn);
+}
+
+static double mean_end(const gs_tick *received, const gs_tick *left, uint32_t members)
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < members; i++) {
+        sum += (double)(received[i] > left[i] ? received[i] : left[i]);
+    }
+    return sum / members;
+}
+
+/* One op whose members start at 0 together: when they end in the mean. Negative: no memory. */
+static double sample(gs_sim_op *op, const gs_ring *ring, uint64_t number)
+{
+    gs_sim *sim = op->sim;
+    gs_tick *received = sim->op_samples;
+    gs_tick *left = received + sim->job.ranks;
+    gs_tick *starts = left + (GS_SIM_OP_TIMES - 1) * (size_t)sim->job.ranks;
+    gs_ring_links links = links_of(op, left);
+    sampled of = {op, SAMPLES_FROM + number * ring->turns};
+    links.draw = draw_sample;
+    links.host = &of;
+    for (uint32_t i = 0; i < ring->members; i++) {
+        starts[i] = links.last_arrival[i] = 0;
+    }
+    return gs_ring_recurrence(ring, &links, starts, &sim->op_room, received, left)
+               ? mean_end(received, left, ring->members)
+               : -1.0;
+}
+
+/* The same without jitter: every turn takes its latency, and each member's parts pass it whole. */
+static double plain_end(gs_sim_op *op, const gs_ring *ring)
+{
+    gs_sim *sim = op->sim;
+    gs_tick *received = sim->op_samples;
+    gs_tick *left = received + sim->job.ranks;
+    gs_tick *starts = left + (GS_SIM_OP_TIMES - 1) * (size_t)sim->job.ranks;
+    gs_tick large = gs_dataflow_ticks(part_bytes(op, true), op->plan->slowest);
+    gs_tick small = gs_dataflow_ticks(part_bytes(op, false), op->plan->slowest);
+    for (uint32_t i = 0; i < ring->members; i++) {
+        starts[i] = 0;
+    }
+    return gs_ring_closed(ring, large, small, gs_ticks(op->plan->latency_ns), starts, &sim->op_room,
+                          received, left)
+               ? mean_end(received, left, ring->members)
+               : -1.0;
+}
+
+/* NULL: no memory. */
+static const gs_op_effect *effect_of(gs_sim_op *op, const gs_ring *ring)
+{
+    gs_sim *sim = op->sim;
+    for (gs_op_effect *known = op->plan->effects; known != NULL; known = known->next) {
+        if (known->elements == op->signature.elements) {
+            return known;
+        }
+    }
+    if (sim->op_samples == NULL) {
+        sim->op_samples =
+            GS_TAKE(&sim->arena, gs_tick, (size_t)(GS_SIM_OP_TIMES + 1) * sim->job.ranks);
+    }
+    gs_op_effect *made = GS_TAKE(&sim->arena, gs_op_effect, 1);
+    double plain = sim->op_samples != NULL ? plain_end(op, ring) : -1.0;
+    if (made == NULL || plain < 0.0) {
+        return NULL;
+    }
+    uint64_t fitting = SAMPLE_MESSAGES / (ring->turns * ring->members);
+    uint64_t count = fitting > SAMPLES_MAX ? SAMPLES_MAX : fitting;
+    count = count < SAMPLES_MIN ? SAMPLES_MIN : count;
+    double sum = 0.0, squares = 0.0;
+    for (uint64_t i = 0; i < count; i++) {
+        double end = sample(op, ring, i);
+        if (end < 0.0) {
+            return NULL;
+        }
+        sum += end - plain;
+        squares += (end - plain) * (end - plain);
+    }
+    double mean = sum / (double)count;
+    double variance = (squares - sum * mean) / (double)(count - 1);
+    *made = (gs_op_effect){.elements = op->signature.elements,
+                           .mean = mean,
+                           .deviation = variance > 0.0 ? sqrt(variance) : 0.0,
+                           .next = op->plan->effects};
+    op->plan->effects = made;
+    return made;
+}
+
+/* All members are late by one draw: they differ by little. false: no memory. */
+static bool add_effect(gs_sim_op *op, const gs_ring *ring, gs_tick *received, gs_tick *left)
+{
+    const gs_op_effect *effect = effect_of(op, ring);
+    if (effect == NULL) {
+        return false;
+    }
+    uint32_t channel = op->plan->channels[out_of(op, 0)];
+    gs_rng_key key = {op->sim->config.seed, GS_RNG_LATENCY, channel};
+    double uniform = gs_rng_uniform(key, SAMPLES_FROM + op->signature.sequence, 1);
+    double late = effect->mean + effect->deviation * gsl_cdf_ugaussian_Pinv(uniform);
+    gs_tick ticks = gs_tick_of(late > 0.0 ? late : 0.0);
+    for (uint32_t i = 0; i < ring->members; i++) {
+        received[i] = gs_tick_after(received[i], ticks);
+        left[i] = gs_tick_after(left[i], ticks);
     }
     return true;
 }
@@ -156,21 +287,29 @@ static gs_tick last_of(const gs_tick *times, uint32_t count)
     return last;
 }
 
+/* false: no memory. */
+static bool in_closed_form(gs_sim_op *op, const gs_ring *ring, gs_tick *received, gs_tick *left)
+{
+    gs_tick large = gs_dataflow_ticks(part_bytes(op, true), op->plan->slowest);
+    gs_tick small = gs_dataflow_ticks(part_bytes(op, false), op->plan->slowest);
+    gs_tick latency_ticks = gs_ticks(op->plan->latency_ns);
+    if (!gs_ring_fits(ring, large, latency_ticks, last_of(op->ready, ring->members))) {
+        return turn_by_turn(op, ring, received, left); /* past the end of a run */
+    }
+    return gs_ring_closed(ring, large, small, latency_ticks, op->ready, &op->sim->op_room, received,
+                          left);
+}
+
 bool gs_sim_op_ring(gs_sim_op *op, gs_tick *received, gs_tick *left)
 {
-    const gs_op_plan *plan = op->plan;
     gs_ring ring = ring_of(op);
     if (op->mode == GS_OP_RING) {
-        return turn_by_turn(op, &ring, op->ready, received, left);
+        return turn_by_turn(op, &ring, received, left);
     }
-    gs_tick large = gs_dataflow_ticks(part_bytes(op, true), plan->slowest);
-    gs_tick small = gs_dataflow_ticks(part_bytes(op, false), plan->slowest);
-    gs_tick latency_ticks = gs_ticks(plan->latency_ns);
-    if (!gs_ring_fits(&ring, large, latency_ticks, last_of(op->ready, ring.members))) {
-        return turn_by_turn(op, &ring, op->ready, received, left); /* past the end of a run */
+    if (!in_closed_form(op, &ring, received, left)) {
+        return false;
     }
-    return gs_ring_closed(&ring, large, small, latency_ticks, op->ready, &op->sim->op_room,
-                          received, left);
+    return op->mode != GS_OP_SURROGATE || add_effect(op, &ring, received, left);
 }
 
 /* ---------------------------------------------------------------- what was sent */

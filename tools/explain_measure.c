@@ -63,6 +63,10 @@ static void add(gs_measure *out, const gs_outcome *outcome, uint32_t seed)
     out->rank_bytes += step.bytes * share;
     out->samples_per_step = (double)facts->samples_per_step;
     out->events_per_step += (double)facts->events / steps * share;
+    for (int mode = 0; mode < GS_OP_MODE_COUNT; mode++) {
+        out->ops[mode] += (double)outcome->result.ops[mode] / steps * share;
+    }
+    out->ops_returned += (double)outcome->result.ops_returned / steps * share;
     out->outside_curve = out->outside_curve || outcome->result.outside_curve;
     if (facts->nic_count > 0) {
         out->nic_bytes += (double)facts->nic_bytes_sent / facts->nic_count / steps * share;

@@ -18,6 +18,8 @@ typedef struct gs_measure {
     double nic_bytes;  /* sent per NIC and step */
     double rank_bytes; /* sent per rank and step, over whatever link */
     double events_per_step;
+    double ops[GS_OP_MODE_COUNT]; /* collectives of a step that were timed so */
+    double ops_returned;          /* and of those by messages, begun as a whole */
     bool outside_curve;
     const char *error; /* of the first run that failed, or NULL */
 } gs_measure;

@@ -363,6 +363,33 @@ static int64_t passes(const gs_scenario *base, const gs_measure *step)
     return llround(step->samples_per_step / ((double)base->workload.batch_per_rank * base->ranks));
 }
 
+/* How the simulator timed the collectives of a step. */
+static void remark_modes(const gs_explain *explain, sayer *say, void *context)
+{
+    static const char *const words[GS_OP_MODE_COUNT] = {[GS_OP_MESSAGE] = "message by message",
+                                                        [GS_OP_DATAFLOW] = "by their dataflow",
+                                                        [GS_OP_RING] = "by the ring's recurrence",
+                                                        [GS_OP_CLOSED] = "in closed form",
+                                                        [GS_OP_SURROGATE] = "by the surrogate"};
+    const gs_measure *step = &explain->actual;
+    char text[256] = "";
+    size_t used = 0;
+    for (int mode = 0; mode < GS_OP_MODE_COUNT; mode++) {
+        if (step->ops[mode] > 0.0 && used < sizeof text) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.3g %s",
+                                     used > 0 ? ", " : "", step->ops[mode], words[mode]);
+        }
+    }
+    if (used > 0) {
+        char returned[64] = "";
+        if (step->ops_returned > 0.0) {
+            snprintf(returned, sizeof returned, "; %.3g of those by message were begun as a whole",
+                     step->ops_returned);
+        }
+        sayf(say, context, "Collectives of a step were timed %s%s.", text, returned);
+    }
+}
+
 static void remark_causes(const gs_explain *explain, sayer *say, void *context)
 {
     const gs_scenario *base = explain->base;
@@ -392,6 +419,7 @@ void gs_explain_remarks(const gs_explain *explain, sayer *say, void *context)
     const gs_scenario *base = explain->base;
     remark_wait(explain, say, context);
     remark_causes(explain, say, context);
+    remark_modes(explain, say, context);
     if (base->ranks > 1 && passes(base, &explain->actual) == 1) {
         say(context, "Gradients travel after every pass; accumulation sends them once for several "
                      "(PyTorch: no_sync).");

@@ -23,7 +23,7 @@ enum { GS_STEPS_SUM, GS_STEPS_ALL };
 
 typedef struct gs_flags {
     bool json, csv, markdown, quiet, verbose, dry_run, strict, man, help, version;
-    int color, progress, log, steps, transport;
+    int color, progress, log, steps, transport, network_mode;
     int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit;
     char db[GS_FLAG_TEXT_BYTES], output[GS_FLAG_TEXT_BYTES], scenario[GS_FLAG_TEXT_BYTES],
         tolerance[GS_FLAG_TEXT_BYTES], recording[GS_FLAG_TEXT_BYTES], replay[GS_FLAG_TEXT_BYTES];

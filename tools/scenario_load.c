@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAG_WORDS = 2 };
+enum { FLAG_WORDS = 3 };
 
 static bool is_live(const gs_cli *cli)
 {
@@ -33,6 +33,11 @@ static size_t gather_overrides(const gs_cli *cli, gs_arena *arena, const char **
     }
     if (cli->from[GS_FLAG_seeds] == GS_FROM_FLAG) {
         snprintf(text, sizeof text, "evaluate.seeds=%lld", (long long)cli->flags.seeds);
+        out[count++] = gs_need(gs_arena_text(arena, text));
+    }
+    if (cli->from[GS_FLAG_network_mode] == GS_FROM_FLAG) {
+        snprintf(text, sizeof text, "evaluate.network_mode=%s",
+                 gs_network_mode_names[cli->flags.network_mode]);
         out[count++] = gs_need(gs_arena_text(arena, text));
     }
     return count;
@@ -168,6 +173,9 @@ void gs_scenario_put_command(const gs_cli *cli, const gs_loaded *loaded, FILE *o
     for (size_t i = 0; i < cli->strategy_count; i++) {
         fputs(" -s ", out);
         gs_shell_put(cli->strategies[i], out);
+    }
+    if (cli->from[GS_FLAG_network_mode] == GS_FROM_FLAG) {
+        fprintf(out, " --network-mode %s", gs_network_mode_names[cli->flags.network_mode]);
     }
     fprintf(out, " --seed %" PRIu64 " --seeds %" PRId64, loaded->scenario.seed,
             loaded->scenario.seeds);
