@@ -191,6 +191,22 @@ const char *small_job_short(const gs_strategy *strategy)
     return NULL;
 }
 
+void small_job_choose(small_job *job, const gs_collective *program)
+{
+    gs_selection_rule *rule = GS_TAKE(&job->arena, gs_selection_rule, 1);
+    bool has_nodes = (program->takes & GS_TAKES_NODES) != 0 && job->scenario.ranks % 2 == 0;
+    GS_ASSERT(rule != NULL && program->kind == GS_ALL_REDUCE);
+    *rule = (gs_selection_rule){
+        .communicator = GS_ANY_COMMUNICATOR,
+        .kind = GS_ALL_REDUCE,
+        .up_to_bytes = INT64_MAX,
+        .choice = {.program = program,
+                   .rings = (program->takes & GS_TAKES_RINGS) != 0 ? 2 : 1,
+                   .inner = has_nodes ? 2 : 1,
+                   .piece_bytes = (program->takes & GS_TAKES_PIECES) != 0 ? 1024 : 0}};
+    job->choice.selection = (gs_selection){rule, 1};
+}
+
 void small_job_code(small_job *job, const char *codec_text)
 {
     char copy[256] = "none";

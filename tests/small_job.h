@@ -45,6 +45,10 @@ void small_job_use(small_job *job, const gs_strategy *strategy, const char *stra
  * its own do. */
 const char *small_job_short(const gs_strategy *strategy);
 
+/* All-reduces run by that program, with what it takes of rings (2), nodes (of 2, where ranks are
+ * even) and pieces (of 1 KiB). */
+void small_job_choose(small_job *job, const gs_collective *program);
+
 /* What it sends is coded, as on the command line: "topk:ratio=0.1"; NULL: no more. */
 void small_job_code(small_job *job, const char *codec_text);
 

@@ -111,6 +111,27 @@ Test(hosts, allreduce_has_the_same_bytes_in_sim_and_live)
     expect_same_weights(gs_strategy_find("allreduce"));
 }
 
+/* Trees, levels, rings side by side: what is lent, copied, and in what order it is added. */
+Test(hosts, every_algorithm_has_the_same_bytes_in_sim_and_live)
+{
+    for (uint32_t i = 0; i < gs_collective_count(); i++) {
+        const gs_collective *program = gs_collective_at(i);
+        if (program->kind != GS_ALL_REDUCE) {
+            continue;
+        }
+        small_job_choose(&made, program);
+        gs_sim_result simulated;
+        gs_sim *sim = simulate(gs_strategy_find("allreduce"), 0, false, &simulated);
+        for (int mode = 0; mode < GS_DELAY_COUNT; mode++) {
+            gs_live_result result;
+            gs_live_destroy(run_live(sim, (gs_delay)mode, mode % 2 == 1, &result));
+            cr_expect_eq(result.weights_hash, simulated.weights_hash, "%s, mode %d", program->name,
+                         mode);
+        }
+        gs_sim_destroy(sim);
+    }
+}
+
 Test(hosts, half_precision_has_the_same_bytes_in_sim_and_live)
 {
     gs_workload *workload = &made.scenario.workload;

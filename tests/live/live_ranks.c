@@ -1,11 +1,11 @@
 /* One process of the differential test of ranks (tests/differential/test_ranks.c), started by a
  * launcher as often as there are workers and one server:
  *   live_ranks CARRIER [only]
- * Every strategy with every codec that it carries runs over one crew; `only` takes those whose name
- * holds the word. What the simulator says does not depend on timing must end with its bytes;
- * anything else must end well; and every run is recorded and ends with its bytes when it is played
- * again. Process 0 prints a line for each that does not, then how many of
- * each kind there were. Exit codes: 0, 1 a difference, 2 usage, 3 no crew. */
+ * Every strategy with every codec that it carries runs over one crew, and allreduce by every
+ * program; `only` takes the strategies whose name holds the word. What the simulator says does not
+ * depend on timing must end with its bytes; anything else must end well; and every run is recorded
+ * and ends with its bytes when it is played again. Process 0 prints a line for each that does not,
+ * then how many of each kind there were. Exit codes: 0, 1 a difference, 2 usage, 3 no crew. */
 #include "live/carrier.h"
 #include "live/crew.h"
 #include "live/live.h"
@@ -171,8 +171,10 @@ static void run_one(small_job *made, const char *carrier, gs_crew *crew, tally *
 {
     char name[160];
     const gs_codec *codec = made->choice.coding.codec;
-    snprintf(name, sizeof name, "%s+%s", made->choice.strategy->name,
-             codec == NULL ? "none" : codec->name);
+    const gs_selection *rules = &made->choice.selection;
+    snprintf(name, sizeof name, "%s+%s%s", made->choice.strategy->name,
+             codec == NULL ? "none" : codec->name,
+             rules->rule_count == 0 ? "" : rules->rules[0].choice.program->name);
     if (!composes(made)) {
         return;
     }
@@ -214,6 +216,21 @@ static void run_all(uint32_t ranks, const char *carrier, const char *only, gs_cr
     }
 }
 
+/* Sums by every program: channels side by side, copies, pieces. */
+static void run_algorithms(uint32_t ranks, const char *carrier, gs_crew *crew, tally *counts)
+{
+    for (uint32_t i = 0; i < gs_collective_count() && gs_crew_broken(crew) == NULL; i++) {
+        if (gs_collective_at(i)->kind == GS_ALL_REDUCE) {
+            small_job made;
+            small_job_config config = config_of(ranks);
+            small_job_init(&made, &config, NULL);
+            small_job_choose(&made, gs_collective_at(i));
+            run_one(&made, carrier, crew, counts);
+            small_job_fini(&made);
+        }
+    }
+}
+
 /* nccl announces its bodies on another carrier. */
 static gs_status open_crew(const char *name, gs_crew_config *config, gs_crew **out, gs_error *err)
 {
@@ -248,7 +265,11 @@ int main(int argc, char **argv)
         return 3;
     }
     tally counts = {0};
-    run_all(launch.ranks - SERVERS, argv[1], argc > 2 ? argv[2] : NULL, crew, &counts);
+    const char *only = argc > 2 ? argv[2] : NULL;
+    run_all(launch.ranks - SERVERS, argv[1], only, crew, &counts);
+    if (only == NULL || strstr("allreduce", only) != NULL) {
+        run_algorithms(launch.ranks - SERVERS, argv[1], crew, &counts);
+    }
     if (launch.rank == 0) {
         printf("%u equal, %u differ, %u by timing, %u failed; %u replayed\n", counts.equal,
                counts.differ, counts.by_timing, counts.failed, counts.replayed);

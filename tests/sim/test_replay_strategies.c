@@ -22,6 +22,22 @@ Test(replay_strategies, do_so_where_gradients_are_cancelled_and_cut)
                           RECORDINGS);
 }
 
+/* Every algorithm of all-reduce: parts come on several channels of a communicator. */
+Test(replay_strategies, do_so_by_every_algorithm)
+{
+    for (uint32_t i = 0; i < gs_collective_count(); i++) {
+        for (uint32_t index = 0; gs_collective_at(i)->kind == GS_ALL_REDUCE && index < 4; index++) {
+            replay_run run;
+            replay_open(&run, gs_strategy_find("allreduce"), NULL, index % 2);
+            small_job_choose(&run.made, gs_collective_at(i));
+            gs_live *live = replay_record(&run, 2 * index);
+            replay_expect_same(&run, live, index);
+            gs_live_destroy(live);
+            replay_close(&run);
+        }
+    }
+}
+
 /* Units of 2063 floats are 8252 bytes, unit 0 is 24756: buckets of 24000 bytes or more are units 4,
  * 3, 2 and then 1, 0 in the first step. In the order of rank 0's gradients, 0, 3, 2, 1, 4, they are
  * three: who does not rebuild them issues two collectives in the second step and finds the parts of
