@@ -155,21 +155,45 @@ static void set_back(gs_fluid *fluid, gs_fluid_clock *clock)
     clock->bytes = 0.0;
 }
 
+/* Ends are rounded to ticks, and those that end together shall do so though the first one changes
+ * the rate of the others: who has no more left than half a tick's bytes has nothing left. */
+static void round_off(gs_fluid *fluid, gs_fluid_clock *clock)
+{
+    double most = clock->bytes + 0.5 * clock->rate;
+    uint32_t through = GS_FLUID_NONE;
+    while (clock->root != GS_FLUID_NONE && fluid->flows[clock->root].finish <= most) {
+        uint32_t flow = clock->root;
+        take_out(fluid, flow);
+        fluid->flows[flow].finish = clock->bytes;
+        fluid->flows[flow].next = through;
+        through = flow;
+    }
+    while (through != GS_FLUID_NONE) {
+        uint32_t rest = fluid->flows[through].next;
+        insert(fluid, fluid->flows[through].link, through);
+        through = rest;
+    }
+}
+
 /* Brings the clock of a link to now and notes that its head may change. */
 static gs_fluid_clock *touch(gs_fluid *fluid, gs_tick now, uint32_t link)
 {
     gs_fluid_clock *clock = &fluid->clocks[link];
-    if (!clock->is_touched) {
-        clock->is_touched = true;
-        fluid->touched[fluid->touched_count++] = link;
-        GS_ASSERT(now >= clock->updated);
-        clock->bytes = clock->root == GS_FLUID_NONE
-                           ? 0.0
-                           : clock->bytes + clock->rate * (double)(now - clock->updated);
-        clock->updated = now;
-        if (clock->bytes > CLOCK_MAX) {
-            set_back(fluid, clock);
-        }
+    if (clock->is_touched) {
+        return clock;
+    }
+    clock->is_touched = true;
+    fluid->touched[fluid->touched_count++] = link;
+    GS_ASSERT(now >= clock->updated);
+    if (clock->root == GS_FLUID_NONE) {
+        clock->bytes = 0.0;
+    } else if (now > clock->updated) {
+        clock->bytes += clock->rate * (double)(now - clock->updated);
+        round_off(fluid, clock);
+    }
+    clock->updated = now;
+    if (clock->bytes > CLOCK_MAX) {
+        set_back(fluid, clock);
     }
     return clock;
 }

@@ -129,6 +129,22 @@ Test(fluid, equal_ones_end_in_their_order)
     gs_arena_fini(&arena);
 }
 
+Test(fluid, equal_ones_end_together_between_two_ticks)
+{
+    /* 31 bytes at a third of 0.9 a tick: 103.3 ticks. The first one to end leaves the others a
+     * tenth of a byte each, which is no reason to end later. */
+    gs_fluid *fluid = network((double[]){0.9}, 1, 3);
+    for (uint32_t flow = 0; flow < 3; flow++) {
+        begin(fluid, 0, flow, 0, 31.0);
+    }
+    for (uint32_t flow = 0; flow < 3; flow++) {
+        cr_assert_eq(first_told(), flow);
+        cr_assert_eq(told[flow], 103);
+        end(fluid, 103, flow);
+    }
+    gs_arena_fini(&arena);
+}
+
 Test(fluid, a_flow_that_others_do_not_wait_for_may_be_closed)
 {
     gs_fluid *fluid = network((double[]){1.0}, 1, 2);
