@@ -107,6 +107,21 @@ Test(scenario_tuning, measured_tables_become_rules)
     cr_assert_eq(selection->rules[0].up_to_bytes, INT64_MAX);
 }
 
+/* MPICH alone would halve and double at 64 KiB; what the user leaves open it decides. */
+Test(scenario_tuning, a_rule_of_the_user_comes_before_what_is_followed)
+{
+    static const gs_communicator all = {.kinds = 0};
+    cr_assert_eq(READ_DEMO("cluster.tuning.follow=mpich",
+                           "cluster.collectives=[{\"kind\": \"all_reduce\", \"up_to\": "
+                           "\"64KiB\", \"algorithm\": \"naive\"}]"),
+                 GS_OK, "%s", err.text);
+    const gs_selection *selection = &scenario.strategies[0].selection;
+    gs_choice small = gs_selection_choose(selection, &all, 0, GS_ALL_REDUCE, 65536);
+    gs_choice large = gs_selection_choose(selection, &all, 0, GS_ALL_REDUCE, 65537);
+    cr_assert_str_eq(small.program->name, "naive");
+    cr_assert_str_eq(large.program->name, "halving_doubling");
+}
+
 Test(scenario_tuning, what_cannot_be_is_refused)
 {
     expect_word_refused(GS_EINVAL, "cluster.nccl.proto=LL64",
