@@ -76,8 +76,8 @@ typedef struct gs_fairshare {
 enum { GS_FAIRSHARE_ROUTE_MAX = 255 };
 
 /* Links start with capacity 0. Routes have up to route_max links, 1..GS_FAIRSHARE_ROUTE_MAX.
- * Memory: about 200 bytes a link, and a flow 20 and 9 for each link of a route. NULL: no memory.
- * Owner: the arena. */
+ * Memory: about 170 bytes a link, 14 a flow, and 20 for each link that its route may have. NULL: no
+ * memory. Owner: the arena. */
 gs_fairshare *gs_fairshare_create(uint32_t link_count, uint32_t flow_capacity, uint32_t route_max,
                                   gs_arena *arena);
 

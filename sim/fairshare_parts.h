@@ -106,9 +106,6 @@ void gs_fairshare_join(gs_fairshare *fairshare, uint32_t flow);
 void gs_fairshare_join_held(gs_fairshare *fairshare, uint32_t link);
 /* Gives the set its rates, and whoever joins. */
 void gs_fairshare_repair_set(gs_fairshare *fairshare);
-/* True if the link is full and nobody on it is faster than the rate. */
-bool gs_fairshare_certifies(const gs_fairshare *fairshare, uint32_t link, double rate,
-                            double tolerance);
 
 /* ---- sim/fairshare_elastic.c */
 

@@ -29,31 +29,6 @@ static uint32_t open_code(const gs_fairshare *fairshare)
     return 2 * fairshare->link_count + 1;
 }
 
-/* ---------------------------------------------------------------- bottlenecks */
-
-static bool is_full(const gs_fairshare *fairshare, uint32_t link, double left, double tolerance)
-{
-    return left <= fairshare->links[link].capacity * tolerance;
-}
-
-bool gs_fairshare_certifies(const gs_fairshare *fairshare, uint32_t link, double rate,
-                            double tolerance)
-{
-    double largest = 0.0;
-    double load = 0.0;
-    for (gs_fairshare_run run = gs_fairshare_first_run(fairshare, link); run.count > 0;
-         run = gs_fairshare_next_run(fairshare, run)) {
-        for (uint32_t i = 0; i < run.count; i++) {
-            double other = gs_fairshare_rate_at(fairshare, run.places[i]);
-            largest = other > largest ? other : largest;
-            load += other;
-        }
-    }
-    const gs_fairshare_repair *repair = &fairshare->work->links[link];
-    double left = repair->filled ? repair->left : fairshare->links[link].capacity - load;
-    return rate * (1.0 + tolerance) >= largest && is_full(fairshare, link, left, tolerance);
-}
-
 /* ---------------------------------------------------------------- the set */
 
 void gs_fairshare_join(gs_fairshare *fairshare, uint32_t flow)
@@ -317,10 +292,10 @@ static void widen_link(gs_fairshare *fairshare, uint32_t link)
     link_survey seen = survey(fairshare, link);
     double most_allowed = more_than(fairshare->levels[2 * (size_t)link + 1]);
     bool any_faster = seen.largest_outside > most_allowed;
-    bool any_broken =
-        fairshare->links[link].held_count > 0 &&
-        (!is_full(fairshare, link, fairshare->work->links[link].left, GS_FAIRSHARE_TOLERANCE) ||
-         more_than(fairshare->levels[2 * (size_t)link]) < seen.largest);
+    bool is_full = fairshare->work->links[link].left <=
+                   fairshare->links[link].capacity * GS_FAIRSHARE_TOLERANCE;
+    bool any_broken = fairshare->links[link].held_count > 0 &&
+                      (!is_full || more_than(fairshare->levels[2 * (size_t)link]) < seen.largest);
     if (!any_broken && !any_faster) {
         return;
     }

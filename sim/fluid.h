@@ -50,7 +50,7 @@ typedef struct gs_fluid {
     uint32_t touched_count, news_count;
 } gs_fluid;
 
-/* As gs_fairshare_create and _reserve; memory: about 90 bytes a link and 40 a flow more. */
+/* As gs_fairshare_create and _reserve; memory: about 85 bytes a link and 32 a flow more. */
 gs_fluid *gs_fluid_create(uint32_t link_count, uint32_t flow_capacity, uint32_t route_max,
                           gs_arena *arena);
 bool gs_fluid_reserve(gs_fluid *fluid, uint32_t flow_capacity, uint32_t route_max, gs_arena *arena);
