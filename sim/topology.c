@@ -40,10 +40,13 @@ static bool choose_nics(const gs_fabric *fabric, uint32_t nics, const gs_node_gr
     }
     for (uint32_t rank = 0; rank < from->ranks; rank++) {
         int64_t listed = fabric->nic_of_rank.count;
-        nic_of[rank] = listed > 0 ? (uint16_t)fabric->nic_of_rank.values[rank % listed]
-                       : group->inside != NULL && group->inside->nic_count > 0
-                           ? (uint16_t)(gs_node_graph_nearest_nic(group->inside, rank) % nics)
-                           : (uint16_t)(rank % nics);
+        uint32_t nic = rank;
+        if (listed > 0) {
+            nic = (uint32_t)fabric->nic_of_rank.values[rank % listed];
+        } else if (group->inside != NULL && group->inside->nic_count > 0) {
+            nic = gs_node_graph_nearest_nic(group->inside, rank);
+        }
+        nic_of[rank] = (uint16_t)(nic % nics);
     }
     group->nic_of = nic_of;
     return true;
