@@ -55,7 +55,8 @@ static char *link_name(const gs_link *link, bool inside)
 {
     char rate[GS_UNIT_TEXT_BYTES];
     return link->curve != NULL
-               ? gs_text("%s (curve %s)", inside ? "intra" : "nic", link->curve_file)
+               ? gs_text("%s (curve %s)", inside ? "intra" : "nic",
+                         link->curve_file[0] == '\0' ? link->curve->source : link->curve_file)
                : gs_text("%s (%s %s)", inside ? "intra" : "nic",
                          gs_link_class_names[link->class_index],
                          gs_format_rate(link->bandwidth_bps, rate));
@@ -398,9 +399,15 @@ static void remark_causes(const gs_explain *explain, sayer *say, void *context)
                      "and noise.");
     }
     if (gs_scenario_outer_link(base)->curve != NULL && base->ranks > 1) {
-        say(context, "The link is a measured curve: its least time is taken for latency and what "
-                     "lies above it for bytes, which is an assumption. It was measured on this "
-                     "rank count, so other counts cannot be told.");
+        bool is_modelled = gs_scenario_outer_link(base)->curve_file[0] == '\0';
+        say(context,
+            is_modelled
+                ? "The link is a modelled curve: its least time is taken for latency and what lies "
+                  "above it for bytes, which is an assumption. It was made for this rank count, so "
+                  "other counts cannot be told."
+                : "The link is a measured curve: its least time is taken for latency and what lies "
+                  "above it for bytes, which is an assumption. It was measured on this rank count, "
+                  "so other counts cannot be told.");
     }
     if (explain->actual.outside_curve) {
         say(context, "Outside the calibrated range: sizes that the curve has not measured are "

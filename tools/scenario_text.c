@@ -44,10 +44,16 @@ static const char *word_of(const gs_scenario *scenario, const char *object, cons
     return text;
 }
 
-/* "measured curve x.log (8 ranks on 2 hosts)". */
+/* "measured curve x.log (8 ranks on 2 hosts)", or who else times all-reduces, which is assumed. */
 static char *curve_text(const gs_link *link)
 {
     const gs_curve *curve = link->curve;
+    char rate[GS_UNIT_TEXT_BYTES];
+    if (link->curve_file[0] == '\0') {
+        return gs_text("%s %s, all-reduces timed by %s (assumed, not measured)",
+                       gs_link_class_names[link->class_index],
+                       gs_format_rate(link->bandwidth_bps, rate), curve->source);
+    }
     char *ranks = curve->ranks > 0 ? gs_text("%d ranks", curve->ranks) : gs_text("ranks not known");
     char *hosts = curve->hosts > 0
                       ? gs_text(" on %d host%s", curve->hosts, curve->hosts == 1 ? "" : "s")

@@ -342,7 +342,10 @@ static void check_bandwidth(gs_scenario_reader *reader)
     } else if (outer->curve != NULL) {
         of.depth = depth_of(reader, outer == &out->cluster.nic ? "cluster.links.nic.curve"
                                                                : "cluster.links.intra.curve");
-        note_unused(reader, &of, varied, "a measured curve gives the times, whatever the rate");
+        note_unused(reader, &of, varied,
+                    is_modelled(&out->cluster)
+                        ? "NCCL's model gives the times, at the nominal rate"
+                        : "a measured curve gives the times, whatever the rate");
     }
 }
 
@@ -361,7 +364,9 @@ static void check_noise(gs_scenario_reader *reader)
         uint32_t depth = depth_of(reader, outer == &out->cluster.nic ? "cluster.links.nic.curve"
                                                                      : "cluster.links.intra.curve");
         check_law_used(reader, "noise.latency", &noise->latency, depth,
-                       "a measured curve gives the times, no single message is sent");
+                       is_modelled(&out->cluster)
+                           ? "NCCL's model gives the times, no single message is sent"
+                           : "a measured curve gives the times, no single message is sent");
     }
     if (!is_of_run) {
         check_law(reader, "noise.input", &noise->input);
