@@ -31,7 +31,11 @@ typedef enum gs_parcel_kind {
                     */
 } gs_parcel_kind;
 
-enum { GS_PLANE_MESSAGES, GS_PLANE_NOTES, GS_PLANE_PARTS }; /* + stream of a communicator's channel */
+enum {
+    GS_PLANE_MESSAGES,
+    GS_PLANE_NOTES,
+    GS_PLANE_PARTS
+}; /* + stream of a communicator's channel */
 
 typedef struct gs_parcel {
     gs_parcel_kind kind;

@@ -117,9 +117,9 @@ typedef struct gs_dataflow {
 bool gs_dataflow_init(gs_dataflow *flow, const gs_dataflow_plan *plan,
                       const gs_dataflow_wires *wires, gs_arena *arena);
 
-/* Another op; of its shape elements, root and piece count. free_at, last_arrival and messages of its
- * channels are the caller's to set before a member starts. No message that arrives after the horizon
- * is received; GS_TICK_NEVER: all are. */
+/* Another op; of its shape elements, root and piece count. free_at, last_arrival and messages of
+ * its channels are the caller's to set before a member starts. No message that arrives after the
+ * horizon is received; GS_TICK_NEVER: all are. */
 void gs_dataflow_begin(gs_dataflow *flow, const gs_shape *shape, int64_t element_bytes,
                        gs_tick horizon);
 

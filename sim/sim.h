@@ -42,9 +42,9 @@ typedef struct gs_sim_result {
     uint64_t weights_hash; /* of the model of every rank; 0 in timing-only runs */
     int64_t steps;         /* ended by every worker */
     size_t memory_bytes;
-    bool outside_curve;        /* an op's size lay outside the measured ones of its curve */
-    int64_t below_curve_bytes; /* the least size below them; 0: none */
-    int64_t above_curve_bytes; /* the largest size above them; 0: none */
+    bool outside_curve;             /* an op's size lay outside the measured ones of its curve */
+    int64_t below_curve_bytes;      /* the least size below them; 0: none */
+    int64_t above_curve_bytes;      /* the largest size above them; 0: none */
     uint64_t ops[GS_OP_MODE_COUNT]; /* collectives that were timed so, */
     uint64_t ops_returned; /* and of those by messages, the ones that were begun as a whole */
     int64_t least_message_bytes, most_message_bytes; /* that were sent over links; 0: none */

@@ -118,10 +118,10 @@ typedef struct gs_sim_call {
     uint32_t slot;
     uint32_t channels_left; /* a flush waits for */
     bool native;
-    bool cancelled; /* nothing is due any more */
+    bool cancelled;       /* nothing is due any more */
     struct gs_sim_op *op; /* native: that was timed as a whole, or a curve's, NULL; else that meets
                              itself */
-    bool opens;     /* buckets from `slot` on, for the forward pass */
+    bool opens;           /* buckets from `slot` on, for the forward pass */
     int64_t passes; /* opens: of its worker when that was asked for: it may have been stopped */
     gs_tick at;     /* of a flush: the latest channel so far */
 } gs_sim_call;
@@ -165,21 +165,21 @@ struct gs_sim {
     /* Ops that are timed as a whole: sim_op.h. */
     gs_network_mode network_mode;
     struct gs_sim_op_line *op_lines; /* [groups of all communicators], by gs_group_ops_line */
-    uint32_t *op_claims;             /* [links] line + 1 that was the last one to claim it; 0: none */
-    gs_tick *op_times;               /* [GS_SIM_OP_TIMES][ranks] scratch */
-    gs_tick *op_samples;             /* [GS_SIM_OP_TIMES + 1][ranks] scratch of the surrogate */
+    uint32_t *op_claims; /* [links] line + 1 that was the last one to claim it; 0: none */
+    gs_tick *op_times;   /* [GS_SIM_OP_TIMES][ranks] scratch */
+    gs_tick *op_samples; /* [GS_SIM_OP_TIMES + 1][ranks] scratch of the surrogate */
     gs_ring_room op_room;
     uint64_t *op_vertices;           /* [lanes of a member] scratch */
     gs_dataflow_transfer *under_way; /* [under_way_count] scratch */
     uint32_t under_way_count, under_way_capacity;
-    bool ops_return; /* some are going back to their drivers */
-    gs_timeline *timeline;              /* NULL: nobody looks */
-    gs_sim_op_begin *op_begins;         /* [communicators][ranks], for the timeline */
-    int64_t budget_passes;              /* forward and backward passes of one worker */
-    int64_t passes;                     /* ended, over all workers */
-    int64_t cancelled_passes;           /* of gradients that were stopped */
-    double dropped_elements;            /* of gradients that were not used, over all servers */
-    uint32_t workers_told;              /* to quiesce */
+    bool ops_return;            /* some are going back to their drivers */
+    gs_timeline *timeline;      /* NULL: nobody looks */
+    gs_sim_op_begin *op_begins; /* [communicators][ranks], for the timeline */
+    int64_t budget_passes;      /* forward and backward passes of one worker */
+    int64_t passes;             /* ended, over all workers */
+    int64_t cancelled_passes;   /* of gradients that were stopped */
+    double dropped_elements;    /* of gradients that were not used, over all servers */
+    uint32_t workers_told;      /* to quiesce */
     uint32_t drained;
     bool quiescing_all;
     bool ended;

@@ -54,8 +54,9 @@ void gs_driver_sent(gs_driver *driver, gs_time_ns at, uint32_t slot);
 void gs_driver_later(gs_driver *driver, gs_time_ns at, uint32_t slot);
 void gs_driver_native_done(gs_driver *driver, gs_time_ns at, uint32_t slot);
 /* Instead of it: the host ran the op, which is not coded, up to here, and the driver goes on with
- * its program: lane i has played vertices [0, vertices[i]). Parts that have come and that these have
- * not received were told by gs_driver_part before. Calls no hook, now or before a later turn. */
+ * its program: lane i has played vertices [0, vertices[i]). Parts that have come and that these
+ * have not received were told by gs_driver_part before. Calls no hook, now or before a later turn.
+ */
 void gs_driver_native_return(gs_driver *driver, gs_time_ns at, uint32_t slot,
                              const uint64_t *vertices);
 /* cut_step: the common step, or -1 where the strategy cuts on its own. */
