@@ -66,9 +66,12 @@ static int read_words(const gs_cli *cli, question *out)
 
 static double seconds(const gs_collective *collective, const question *asked, double bytes)
 {
-    gs_shape shape = gs_shape_plain((uint32_t)asked->ranks, 0, 0);
-    return collective->closed_s(&shape, bytes, (double)asked->latency_ns * 1e-9,
-                                (double)asked->bandwidth_bps / 8.0);
+    gs_shape shape = gs_shape_plain((uint32_t)asked->ranks, 0, (int64_t)bytes);
+    shape.piece = collective->piece_bytes;
+    double (*form)(const gs_shape *, double, double, double) =
+        collective->shared_s == NULL ? collective->closed_s : collective->shared_s;
+    return form(&shape, bytes, (double)asked->latency_ns * 1e-9,
+                (double)asked->bandwidth_bps / 8.0);
 }
 
 static void add_time(gs_table *rows, double s)
@@ -161,8 +164,11 @@ int gs_show_collective(gs_page *page, const gs_cli *cli, const gs_collective *co
     if (asked.bytes > 0 && asked.ranks > 1 && strcmp(collective->name, "ring") == 0) {
         add_counts(page, &asked);
     } else {
-        gs_page_note(page, "Closed form on equal private links; algbw = S/t, busbw = S/t 2(n-1)/n. "
-                           "KEY=VALUE words: ranks, bytes, bandwidth, latency.");
+        gs_page_note(
+            page,
+            "Closed form where each rank has one link out and one in; algbw = S/t, busbw = S/t "
+            "2(n-1)/n. "
+            "KEY=VALUE words: ranks, bytes, bandwidth, latency.");
     }
     return GS_EXIT_OK;
 }

@@ -158,6 +158,20 @@ Test(collective_times, shared_forms_are_what_sums_take_on_one_link_a_rank, .time
     }
 }
 
+/* 48 MB in pieces of 512 KiB. */
+Test(collective_times, pairs_of_trees_on_one_link_a_rank_are_estimated_to_3_percent)
+{
+    const gs_collective *trees = gs_collective_find("double_binary_tree");
+    for (uint32_t members = 2; members <= MEMBERS_MAX; members++) {
+        gs_shape shape = gs_shape_plain(members, 0, 12000000);
+        shape.piece = 512 * 1024 / ELEMENT_BYTES;
+        double found_s = switched_s(trees, &shape);
+        double wanted_s = trees->shared_s(&shape, 48e6, LATENCY_S, BYTES_PER_S);
+        cr_expect(fabs(found_s - wanted_s) < 0.03 * wanted_s, "%u: %.6g s, estimated %.6g", members,
+                  found_s, wanted_s);
+    }
+}
+
 /* Of 8 ranks, in nodes of 4: what each sends, in parts of S. A ring 2 (n-1)/n; levels as much, a
  * quarter of which leaves the node, which a flat ring does not quarter; trees S for each link of a
  * rank, where the root and the ends have one less. */
