@@ -130,6 +130,9 @@ Test(scenario_tuning, what_cannot_be_is_refused)
     expect_word_refused(GS_EINVAL, "cluster.nccl.nthreads=100",
                         "cluster.nccl.nthreads on the command line: 100: NCCL would take its most "
                         "instead; write a multiple of 32 from 64 on, or 0");
+    expect_word_refused(GS_EINVAL, "cluster.nccl.buffsize=7B",
+                        "cluster.nccl.buffsize on the command line: 7B leaves no room for the 8 "
+                        "steps of a channel; write 32KiB or more, or 0B");
     expect_word_refused(GS_EINVAL, "cluster.nccl={\"min_ctas\": 9, \"max_ctas\": 8}",
                         "cluster.nccl.min_ctas on the command line: 9 is over max_ctas, 8; lower "
                         "it");

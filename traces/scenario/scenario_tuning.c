@@ -9,7 +9,14 @@
 #include "strategies/group.h"
 #include "traces/importers/importer.h"
 
-enum { TABLES_MAX = 64, NAMES_MAX = 64, WARP = 32, THREADS_MIN = 64, CHANNELS_MAX = 64 };
+enum {
+    TABLES_MAX = 64,
+    NAMES_MAX = 64,
+    WARP = 32,
+    THREADS_MIN = 64,
+    CHANNELS_MAX = 64,
+    BUFFER_MIN_BYTES = 32 << 10
+};
 
 static const char *const sources[] = {"fixed", "nccl", "mpich", "measured", NULL};
 static const char *const times[] = {"links", "model", NULL};
@@ -129,6 +136,12 @@ static gs_status make_settings(const gs_scenario_reader *reader, gs_nccl_config 
     }
     GS_TRY(check_threads(reader, "cluster.nccl.nthreads", nccl->nthreads, THREADS_MIN, err));
     GS_TRY(check_threads(reader, "cluster.nccl.ll128_nthreads", nccl->ll128_nthreads, 160, err));
+    if (nccl->buffsize_bytes > 0 && nccl->buffsize_bytes < BUFFER_MIN_BYTES) {
+        return gs_scenario_fail(reader, GS_EINVAL, "cluster.nccl.buffsize", err,
+                                "%lldB leaves no room for the 8 steps of a channel; write 32KiB or "
+                                "more, or 0B",
+                                (long long)nccl->buffsize_bytes);
+    }
     if (nccl->max_ctas > 0 && nccl->min_ctas > nccl->max_ctas) {
         return gs_scenario_fail(reader, GS_EINVAL, "cluster.nccl.min_ctas", err,
                                 "%lld is over max_ctas, %lld; lower it", (long long)nccl->min_ctas,
