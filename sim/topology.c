@@ -141,21 +141,21 @@ static void fill_nics(const gs_topology *topology, gs_topology_link *links)
 /* Changes of one link before its path repeats, and of all links together: 16 bytes each. */
 enum { CHANGES_MAX = 4096, CHANGES_MIN = 64, ALL_CHANGES_MAX = 1 << 22 };
 
-/* Gives links [first, end) of a class paths of their own, a pair of directions one. false: no
+/* Gives links [first, end) of a class paths of their own, one for each `alike` of them. false: no
  * memory. */
-static bool vary(gs_topology_link *links, uint32_t first, uint32_t end, const gs_link *class,
-                 uint64_t seed, gs_arena *arena)
+static bool vary(gs_topology_link *links, uint32_t first, uint32_t end, uint32_t alike,
+                 const gs_link *class, uint64_t seed, gs_arena *arena)
 {
     if (class->process.kind == GS_RATE_TRACE || first == end) {
         return true;
     }
-    uint32_t pairs = (end - first + 1) / 2;
-    uint32_t changes = ALL_CHANGES_MAX / pairs;
+    uint32_t paths = (end - first + alike - 1) / alike;
+    uint32_t changes = ALL_CHANGES_MAX / paths;
     changes = changes > CHANGES_MAX ? CHANGES_MAX : changes < CHANGES_MIN ? CHANGES_MIN : changes;
-    gs_rate_trace *traces = GS_TAKE(arena, gs_rate_trace, pairs);
+    gs_rate_trace *traces = GS_TAKE(arena, gs_rate_trace, paths);
     bool ok = traces != NULL;
     for (uint32_t link = first; ok && link < end; link++) {
-        gs_rate_trace *trace = &traces[(link - first) / 2];
+        gs_rate_trace *trace = &traces[(link - first) / alike];
         ok = trace->points != NULL ||
              gs_rate_process_trace(&class->process, seed, link, changes, arena, trace);
         links[link].trace = trace;
@@ -207,9 +207,10 @@ const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t serv
     gs_fabric_make_links(topology, links + topology->fabric_first);
     const gs_cluster *cluster = &scenario->cluster;
     const gs_link *port = nodes ? &cluster->intra : &cluster->nic;
-    return vary(links, 0, topology->nic_first, port, seed, arena) &&
-                   vary(links, topology->nic_first, topology->link_count, &cluster->nic, seed,
-                        arena)
+    uint32_t between = topology->fabric_first;
+    return vary(links, 0, topology->nic_first, 2, port, seed, arena) &&
+                   vary(links, topology->nic_first, between, 2, &cluster->nic, seed, arena) &&
+                   vary(links, between, topology->link_count, 1, &cluster->nic, seed, arena)
                ? topology
                : NULL;
 }
