@@ -168,18 +168,29 @@ static bool grow_queue(gs_dataflow *flow, gs_dataflow_queue *queue)
     return true;
 }
 
-/* Peers come round in the same order again and again: looked for from where the last one was. */
+/* Peers come round in the same order again and again, or in the opposite one: looked for from where
+ * the last one was, both ways. */
+static uint32_t place_near(uint32_t hint, uint32_t count, uint32_t tried)
+{
+    uint32_t away = (tried + 1) / 2;
+    if (tried % 2 == 1) {
+        return hint + away >= count ? hint + away - count : hint + away;
+    }
+    return hint >= away ? hint - away : hint + count - away;
+}
+
 static uint32_t out_channel(const gs_dataflow_plan *plan, gs_dataflow_lane *lane,
                             const gs_vertex *vertex)
 {
     uint32_t first = plan->out_first[lane->member];
     uint32_t count = plan->out_first[lane->member + 1] - first;
-    for (uint32_t tried = 0; tried < count; tried++) {
-        uint32_t channel = first + lane->out_hint;
+    for (uint32_t tried = 0; tried <= count; tried++) {
+        uint32_t place = place_near(lane->out_hint, count, tried);
+        uint32_t channel = first + place;
         if (plan->to[channel] == vertex->peer && plan->numbers[channel] == vertex->channel) {
+            lane->out_hint = place;
             return channel;
         }
-        lane->out_hint = lane->out_hint + 1 == count ? 0 : lane->out_hint + 1;
     }
     GS_ASSERT(false && "a program sends only to its targets");
     return 0;
@@ -190,12 +201,13 @@ static uint32_t in_channel(const gs_dataflow_plan *plan, gs_dataflow_lane *lane,
 {
     uint32_t first = plan->in_first[lane->member];
     uint32_t count = plan->in_first[lane->member + 1] - first;
-    for (uint32_t tried = 0; tried < count; tried++) {
-        uint32_t channel = plan->in_channels[first + lane->in_hint];
+    for (uint32_t tried = 0; tried <= count; tried++) {
+        uint32_t place = place_near(lane->in_hint, count, tried);
+        uint32_t channel = plan->in_channels[first + place];
         if (plan->from[channel] == vertex->peer && plan->numbers[channel] == vertex->channel) {
+            lane->in_hint = place;
             return channel;
         }
-        lane->in_hint = lane->in_hint + 1 == count ? 0 : lane->in_hint + 1;
     }
     GS_ASSERT(false && "a program receives only from its sources");
     return 0;

@@ -62,7 +62,8 @@ gs_status gs_sim_ops_init(gs_sim *sim, gs_error *err)
 {
     /* A timeline is told of every message. */
     bool is_looked_at = sim->timeline != NULL;
-    sim->network_mode = is_looked_at ? GS_NETWORK_MESSAGE : sim->scenario->network_mode;
+    sim->network_mode =
+        is_looked_at ? GS_NETWORK_MESSAGE : (gs_network_mode)sim->scenario->network_mode;
     sim->op_lines = GS_TAKE(&sim->arena, gs_sim_op_line, sim->ops.line_count);
     sim->op_claims = GS_TAKE(&sim->arena, uint32_t, sim->topology->link_count);
     sim->op_times = GS_TAKE(&sim->arena, gs_tick, (size_t)GS_SIM_OP_TIMES * sim->job.ranks);

@@ -18,6 +18,7 @@ static void ring(uint32_t ranks, gs_time_ns skew_ns)
     config.skew_ns = skew_ns;
     small_job job;
     small_job_init(&job, &config, NULL);
+    job.scenario.network_mode = GS_NETWORK_MESSAGE;
     clock_t before = clock();
     gs_sim_result result = small_job_run(
         &(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice, .seed = 1});

@@ -17,6 +17,7 @@ int main(void)
     config.steps = 1000;
     small_job job;
     small_job_init(&job, &config, NULL);
+    job.scenario.network_mode = GS_NETWORK_MESSAGE;
     job.scenario.noise.compute = (gs_noise_law){.law = GS_LAW_LOGNORMAL, .cv = 0.05};
     gs_record *record = gs_record_create(config.ranks, false);
     clock_t before = clock();
