@@ -247,6 +247,30 @@ Test(scenario, a_target_without_real_gradients_is_a_note)
                                         "real_gradients is false");
 }
 
+/* By powersgd's default the first 10 steps are dense: a run of 11 has one that is not. Of dgc 3
+ * stages of 4 steps are 12. */
+Test(scenario, a_warm_up_as_long_as_the_run_is_a_note)
+{
+    const char *low_rank =
+        "strategies=[{\"name\":\"allreduce\",\"codec\":{\"name\":\"powersgd\"}}]";
+    cr_assert_eq(READ_DEMO("workload.budget.steps=11", low_rank), GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u);
+    cr_assert_eq(READ_DEMO("workload.budget.steps=10", low_rank), GS_OK, "%s", err.text);
+    cr_assert_eq(scenario.note_count, 1u);
+    cr_expect_str_eq(
+        scenario.notes[0],
+        "strategy \"allreduce+powersgd\": powersgd warms up for 10 steps and the run has "
+        "10, so that it never sends as little as it would; use a smaller start_step, or "
+        "raise workload.budget.steps");
+    cr_assert_eq(READ_DEMO("workload.budget.steps=12", "workload.optimizer.momentum=0",
+                           "strategies=[{\"name\":\"allreduce\",\"codec\":{\"name\":\"dgc\","
+                           "\"warmup\":3,\"warmup_steps\":4}}]"),
+                 GS_OK, "%s", err.text);
+    cr_assert_eq(scenario.note_count, 1u);
+    cr_expect_not_null(strstr(scenario.notes[0], "dgc warms up for 12 steps and the run has 12"));
+    cr_expect_not_null(strstr(scenario.notes[0], "use a smaller warmup_steps"));
+}
+
 Test(scenario, the_bundled_resnet50_is_the_published_one)
 {
     cr_assert_eq(read_file("demo-ethernet"), GS_OK, "%s", err.text);

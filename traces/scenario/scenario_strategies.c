@@ -379,6 +379,25 @@ static const char *algorithm_of(const gs_layout *layout, const gs_selection *sel
                : choice.program->name;
 }
 
+/* A codec that does not get through its warm-up never sends what it is chosen for. */
+static void note_warm_up(gs_scenario_reader *reader, const gs_strategy_choice *choice,
+                         int64_t budget_steps)
+{
+    const gs_codec_config *config = &choice->coding.config;
+    int64_t stages = config->warmup * config->warmup_steps;
+    int64_t until = config->start_step > stages ? config->start_step : stages;
+    if (choice->coding.codec == NULL || budget_steps <= 0 || until < budget_steps) {
+        return;
+    }
+    gs_scenario_note(reader,
+                     "strategy \"%s\": %s warms up for %lld steps and the run has %lld, so that it "
+                     "never sends as little as it would; use a smaller %s, or raise "
+                     "workload.budget.steps",
+                     choice->label, choice->coding.codec->name, (long long)until,
+                     (long long)budget_steps,
+                     until == config->start_step ? "start_step" : "warmup_steps");
+}
+
 /* Asks each strategy whether it can run this job. */
 static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *choices,
                                uint32_t count, gs_error *err)
@@ -403,8 +422,11 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
         }
         if (status != GS_OK) {
             return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
-                           choices[i].label, inner.text);
+                           choices[i].label,
+                           inner.text[0] != '\0' ? inner.text
+                                                 : "its layout refuses this job without a reason");
         }
+        note_warm_up(reader, &choices[i], job.budget_steps);
         GS_TRY(gs_scenario_choose_programs(reader, &job, &layout, &choices[i], err));
         GS_TRY(gs_scenario_tune(reader, &job, &layout, &choices[i].selection, err));
         choices[i].algorithm = algorithm_of(&layout, &choices[i].selection);
