@@ -47,7 +47,7 @@ typedef struct carried_net {
     uint64_t arrived;  /* for the delay line's draws */
 } carried_net;
 
-enum { NO_FRAME = UINT32_MAX };
+#define NO_FRAME UINT32_MAX
 
 /* What floats of the job travel as; NULL: as they are. */
 static const gs_packer *packer_of(gs_number number)
