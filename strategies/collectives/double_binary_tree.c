@@ -7,7 +7,8 @@
  * up and down. */
 #include "strategies/collectives/pieces.h"
 
-enum { NOBODY = UINT32_MAX, CHILDREN_MAX = 3, LANES = 4 /* of a pair of trees */ };
+#define NOBODY UINT32_MAX
+enum { CHILDREN_MAX = 3, LANES = 4 /* of a pair of trees */ };
 
 /* ---------------------------------------------------------------- the tree of places 0 to n - 1 */
 
