@@ -159,27 +159,28 @@ static gs_op_mode mode_of(gs_op_plan *plan, const gs_sim_net *net, gs_network_mo
     return is_ring ? GS_OP_RING : GS_OP_DATAFLOW;
 }
 
-gs_op_plan *gs_op_plan_create(gs_sim_net *net, const gs_choice *choice, const gs_job *job,
-                              gs_group group, uint32_t first_rank, uint32_t first_stream,
-                              gs_network_mode mode, gs_arena *arena)
+gs_op_plan *gs_op_plan_create(gs_sim_net *net, const gs_choice *choice, const gs_op_site *site,
+                              gs_arena *arena)
 {
     gs_op_plan *plan = GS_TAKE(arena, gs_op_plan, 1);
     if (plan == NULL) {
         return NULL;
     }
-    *plan = (gs_op_plan){
-        .choice = *choice, .group = group, .ranks = job->ranks, .first_rank = first_rank};
-    gs_shape shape = gs_choice_shape(choice, job, group, 0, 0, 0);
-    if (mode == GS_NETWORK_MESSAGE || shape.members < 2) {
+    *plan = (gs_op_plan){.choice = *choice,
+                         .group = site->group,
+                         .ranks = site->job->ranks,
+                         .first_rank = site->first_rank};
+    gs_shape shape = gs_choice_shape(choice, site->job, site->group, 0, 0, 0);
+    if (site->mode == GS_NETWORK_MESSAGE || shape.members < 2) {
         return plan;
     }
     plan->flow = gs_dataflow_plan_create(choice->program, &shape, arena);
-    if (plan->flow == NULL || !open_channels(plan, net, first_stream, arena) ||
+    if (plan->flow == NULL || !open_channels(plan, net, site->first_stream, arena) ||
         !find_links(plan, net, arena)) {
         return NULL;
     }
     fill_paths(plan, net);
-    plan->mode = mode_of(plan, net, mode);
+    plan->mode = mode_of(plan, net, site->mode);
     return plan;
 }
 

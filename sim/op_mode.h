@@ -56,10 +56,18 @@ typedef struct gs_op_plan {
     gs_op_effect *effects;   /* of the surrogate, sizes that have been met */
 } gs_op_plan;
 
-/* NULL: no memory. Its channels are open. mode: the network mode of the run. Owner: the arena. */
-gs_op_plan *gs_op_plan_create(gs_sim_net *net, const gs_choice *choice, const gs_job *job,
-                              gs_group group, uint32_t first_rank, uint32_t first_stream,
-                              gs_network_mode mode, gs_arena *arena);
+/* The group of a communicator that a plan is for. */
+typedef struct gs_op_site {
+    const gs_job *job;
+    gs_group group;
+    uint32_t first_rank;   /* its member 0 */
+    uint32_t first_stream; /* of the communicator */
+    gs_network_mode mode;  /* of the run */
+} gs_op_site;
+
+/* NULL: no memory. Its channels are open. Owner: the arena. */
+gs_op_plan *gs_op_plan_create(gs_sim_net *net, const gs_choice *choice, const gs_op_site *site,
+                              gs_arena *arena);
 
 /* The most lanes of one member; 0 where it goes message by message. */
 uint32_t gs_op_plan_lanes(const gs_op_plan *plan);

@@ -88,9 +88,10 @@ static uint64_t next_large(const gs_ring *ring, uint64_t part)
  * are none below 0, and the lowest part that passes it is its own number plus first. A start from
  * place q comes with parts up to q + first; each takes its time, and each of the links on the way
  * that of the largest part among them. */
-bool gs_ring_closed(const gs_ring *ring, gs_tick large, gs_tick small, gs_tick latency,
-                    const gs_tick *starts, gs_ring_room *room, gs_tick *received, gs_tick *left)
+bool gs_ring_closed(const gs_ring *ring, gs_ring_link link, const gs_tick *starts,
+                    gs_ring_room *room, gs_tick *received, gs_tick *left)
 {
+    const gs_tick large = link.large, small = link.small, latency = link.latency;
     uint64_t n = ring->members;
     uint64_t reach = ring->turns - 1;
     uint64_t places = n + reach;

@@ -27,6 +27,12 @@ typedef struct gs_ring {
     uint32_t large;   /* parts [0, large) take longer than the others */
 } gs_ring;
 
+/* What every link of a ring takes, where they are equal. */
+typedef struct gs_ring_link {
+    gs_tick large, small; /* on the wire, of a large part and of another one; never more */
+    gs_tick latency;
+} gs_ring_link;
+
 /* Links of a ring; of member r to r + 1. */
 typedef struct gs_ring_links {
     const gs_tick *large; /* [members] on the wire, of a large part */
@@ -48,18 +54,17 @@ typedef struct gs_ring_room {
 } gs_ring_room;
 
 /* Whether the closed form can count as far as that: its sums are of up to so many parts. */
-static inline bool gs_ring_fits(const gs_ring *ring, gs_tick large_ticks, gs_tick latency,
-                                gs_tick last_start)
+static inline bool gs_ring_fits(const gs_ring *ring, gs_ring_link link, gs_tick last_start)
 {
     double parts = 2.0 * ring->members + (double)ring->turns;
-    return parts * ((double)large_ticks + (double)latency) + (double)last_start < 0x1p62;
+    return parts * ((double)link.large + (double)link.latency) + (double)last_start < 0x1p62;
 }
 
 /* starts [members]: when each may begin to send. received, left [members]: out, when the last
  * message came, and when the last one of its own had left. false: no memory.
- * large_ticks, small_ticks, latency: of every link. Asserts gs_ring_fits. */
-bool gs_ring_closed(const gs_ring *ring, gs_tick large_ticks, gs_tick small_ticks, gs_tick latency,
-                    const gs_tick *starts, gs_ring_room *room, gs_tick *received, gs_tick *left);
+ * Asserts gs_ring_fits. */
+bool gs_ring_closed(const gs_ring *ring, gs_ring_link link, const gs_tick *starts,
+                    gs_ring_room *room, gs_tick *received, gs_tick *left);
 
 /* The same for any links. */
 bool gs_ring_recurrence(const gs_ring *ring, const gs_ring_links *links, const gs_tick *starts,

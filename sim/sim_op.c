@@ -28,14 +28,17 @@ static bool make_plans(gs_sim *sim, gs_sim_op_line *line, uint32_t communicator,
     while (gs_selection_candidate(selection, of, communicator, kind, count, &choice)) {
         count++;
     }
+    gs_op_site site = {.job = &sim->job,
+                       .group = of->group,
+                       .first_rank = rank,
+                       .first_stream = sim->streams.first[communicator],
+                       .mode = sim->network_mode};
     line->plans[kind] = GS_TAKE(&sim->arena, gs_op_plan *, count);
     line->plan_counts[kind] = count;
     bool ok = line->plans[kind] != NULL;
     for (uint32_t i = 0; ok && i < count; i++) {
         (void)gs_selection_candidate(selection, of, communicator, kind, i, &choice);
-        line->plans[kind][i] =
-            gs_op_plan_create(&sim->net, &choice, &sim->job, of->group, rank,
-                              sim->streams.first[communicator], sim->network_mode, &sim->arena);
+        line->plans[kind][i] = gs_op_plan_create(&sim->net, &choice, &site, &sim->arena);
         ok = line->plans[kind][i] != NULL;
         uint32_t own = ok ? gs_op_plan_lanes(line->plans[kind][i]) : 0;
         *lanes = own > *lanes ? own : *lanes;

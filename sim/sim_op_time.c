@@ -113,6 +113,15 @@ static int64_t part_bytes(const gs_sim_op *op, bool large)
     return (elements / members + (is_larger ? 1 : 0)) * op->sim->job.element_bytes;
 }
 
+/* Where links are equal. */
+static gs_ring_link link_of(const gs_sim_op *op)
+{
+    double rate = op->plan->slowest;
+    return (gs_ring_link){.large = gs_dataflow_ticks(part_bytes(op, true), rate),
+                          .small = gs_dataflow_ticks(part_bytes(op, false), rate),
+                          .latency = gs_ticks(op->plan->latency_ns)};
+}
+
 /* Times of parts on each link, in scratch behind that of `left`; latencies that differ are drawn,
  * and behind them is room for last arrivals. */
 static gs_ring_links links_of(const gs_sim_op *op, gs_tick *left)
@@ -208,13 +217,10 @@ static double plain_end(gs_sim_op *op, const gs_ring *ring)
     gs_tick *received = sim->op_samples;
     gs_tick *left = received + sim->job.ranks;
     gs_tick *starts = left + (GS_SIM_OP_TIMES - 1) * (size_t)sim->job.ranks;
-    gs_tick large = gs_dataflow_ticks(part_bytes(op, true), op->plan->slowest);
-    gs_tick small = gs_dataflow_ticks(part_bytes(op, false), op->plan->slowest);
     for (uint32_t i = 0; i < ring->members; i++) {
         starts[i] = 0;
     }
-    return gs_ring_closed(ring, large, small, gs_ticks(op->plan->latency_ns), starts, &sim->op_room,
-                          received, left)
+    return gs_ring_closed(ring, link_of(op), starts, &sim->op_room, received, left)
                ? mean_end(received, left, ring->members)
                : -1.0;
 }
@@ -287,26 +293,16 @@ static gs_tick last_of(const gs_tick *times, uint32_t count)
     return last;
 }
 
-/* false: no memory. */
-static bool in_closed_form(gs_sim_op *op, const gs_ring *ring, gs_tick *received, gs_tick *left)
-{
-    gs_tick large = gs_dataflow_ticks(part_bytes(op, true), op->plan->slowest);
-    gs_tick small = gs_dataflow_ticks(part_bytes(op, false), op->plan->slowest);
-    gs_tick latency_ticks = gs_ticks(op->plan->latency_ns);
-    if (!gs_ring_fits(ring, large, latency_ticks, last_of(op->ready, ring->members))) {
-        return turn_by_turn(op, ring, received, left); /* past the end of a run */
-    }
-    return gs_ring_closed(ring, large, small, latency_ticks, op->ready, &op->sim->op_room, received,
-                          left);
-}
-
 bool gs_sim_op_ring(gs_sim_op *op, gs_tick *received, gs_tick *left)
 {
     gs_ring ring = ring_of(op);
-    if (op->mode == GS_OP_RING) {
+    gs_ring_link link = link_of(op);
+    bool fits =
+        gs_ring_fits(&ring, link, last_of(op->ready, ring.members)); /* else: past the end */
+    if (op->mode == GS_OP_RING || !fits) {
         return turn_by_turn(op, &ring, received, left);
     }
-    if (!in_closed_form(op, &ring, received, left)) {
+    if (!gs_ring_closed(&ring, link, op->ready, &op->sim->op_room, received, left)) {
         return false;
     }
     return op->mode != GS_OP_SURROGATE || add_effect(op, &ring, received, left);

@@ -49,10 +49,10 @@ static void ring(uint32_t members, bool closed, int repeats)
     }
     gs_ring_room room = {.arena = &arena};
     gs_ring_links links = {.large = large, .small = small, .latency = latency};
+    gs_ring_link link = {large[0], small[0], latency[0]};
     double before = cpu_s();
     for (int i = 0; i < repeats; i++) {
-        bool ok = closed ? gs_ring_closed(&shape, large[0], small[0], latency[0], times, &room,
-                                          received, left)
+        bool ok = closed ? gs_ring_closed(&shape, link, times, &room, received, left)
                          : gs_ring_recurrence(&shape, &links, times, &room, received, left);
         (void)need(ok ? times : NULL);
     }

@@ -82,7 +82,7 @@ Test(ring_times, a_late_member_is_waited_for_link_by_link)
     gs_ring ring = {.members = 3, .turns = 2, .first = 0, .large = 0};
     const gs_tick starts[3] = {0, 0, 100};
     gs_tick received[3], left[3];
-    cr_assert(gs_ring_closed(&ring, 10, 10, 5, starts, &room, received, left));
+    cr_assert(gs_ring_closed(&ring, (gs_ring_link){10, 10, 5}, starts, &room, received, left));
     cr_assert(left[0] == 125 && left[1] == 25 && left[2] == 120);
     cr_assert(received[0] == 125 && received[1] == 130 && received[2] == 30);
     gs_arena_fini(&arena);
@@ -100,8 +100,8 @@ Test(ring_times, the_closed_form_is_exact_on_equal_links_with_unequal_parts_and_
         make_case(number, true, &ring, &on, starts);
         times wanted = play(&ring, &on, starts);
         times got;
-        cr_assert(gs_ring_closed(&ring, on.large[0], on.small[0], on.latency[0], starts, &room,
-                                 got.received, got.left));
+        gs_ring_link link = {on.large[0], on.small[0], on.latency[0]};
+        cr_assert(gs_ring_closed(&ring, link, starts, &room, got.received, got.left));
         check(number, &ring, &wanted, &got);
     }
     gs_arena_fini(&arena);
