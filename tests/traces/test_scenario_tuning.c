@@ -177,3 +177,23 @@ Test(scenario_tuning, settings_without_effect_are_named)
                 "cluster.tuning: follow has no effect: no strategy leaves the algorithm open "
                 "(algorithm=auto)");
 }
+
+/* MPICH's short all-reduces are recursive doublings, where both of a pair add what is rounded on
+ * its way: fp32 has the same bits on both, real 16-bit numbers have not. */
+Test(scenario_tuning, real_numbers_of_16_bits_have_equal_bits_on_all_ranks)
+{
+    static const char *const types[] = {"workload.dtype=fp32", "workload.dtype=bf16"};
+    for (int half = 0; half < 2; half++) {
+        cr_assert_eq(READ_DEMO("cluster.tuning.follow=mpich",
+                               "strategies=[{\"name\": \"allreduce\", \"algorithm\": \"auto\"}]",
+                               "workload.real_gradients=true", types[half]),
+                     GS_OK, "%s", err.text);
+        const gs_selection *rules = &scenario.strategies[0].selection;
+        bool mutual = false;
+        cr_assert_gt(rules->rule_count, 0);
+        for (uint32_t i = 0; i < rules->rule_count; i++) {
+            mutual = mutual || rules->rules[i].choice.program->is_mutual;
+        }
+        cr_expect_eq(mutual, half == 0, "%s", types[half]);
+    }
+}

@@ -416,6 +416,19 @@ static bool add_rules(const gs_scenario *scenario, const gs_job *job, const gs_l
     return ok;
 }
 
+/* Where real 16-bit numbers travel, members of a pair that both add end with different last bits:
+ * what halves and doubles instead goes the same ways. */
+static void keep_bits_equal(const gs_workload *workload, gs_selection_rule *rules, uint32_t count)
+{
+    bool is_half = workload->number == GS_FP16 || workload->number == GS_BF16;
+    for (uint32_t i = 0; i < count && is_half && workload->real_gradients; i++) {
+        if (rules[i].choice.program->is_mutual) {
+            rules[i].choice =
+                (gs_choice){.program = gs_collective_find("halving_doubling"), .rings = 1};
+        }
+    }
+}
+
 gs_status gs_scenario_tune(gs_scenario_reader *reader, const gs_job *job, const gs_layout *layout,
                            gs_selection *selection, gs_error *err)
 {
@@ -433,6 +446,7 @@ gs_status gs_scenario_tune(gs_scenario_reader *reader, const gs_job *job, const 
         reader->is_open = reader->is_open || communicator->all_reduce == NULL || has_others;
         ok = add_rules(reader->out, job, layout, i, &list);
     }
+    keep_bits_equal(&reader->out->workload, list.items, list.count);
     *selection = (gs_selection){list.items, list.count};
     return ok ? GS_OK : gs_scenario_no_memory(reader, err);
 }
