@@ -87,10 +87,10 @@ function(gs_version_header)
 endfunction()
 
 # gs_program(NAME ROOM DEPS targets...): the executable of ROOM/main.c and of the library gs_ROOM of
-# all other ROOM/*.c, installed with its data.
+# all other ROOM/**.c, installed with its data.
 function(gs_program name room)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${room}/*.c")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${room}/*.c")
   list(REMOVE_ITEM sources "${CMAKE_SOURCE_DIR}/${room}/main.c")
   # All but main is a library, so that tests reach it.
   add_library(gs_${room} STATIC ${sources})
