@@ -34,6 +34,28 @@ static bool take_flows(gs_fairshare *fairshare, gs_fairshare_work *work, gs_aren
     return true;
 }
 
+/* What grows with the links. */
+static bool take_links(gs_fairshare *fairshare, gs_fairshare_work *work, gs_arena *arena)
+{
+    uint32_t link_count = fairshare->link_count;
+    fairshare->links = GS_TAKE(arena, gs_fairshare_link, link_count);
+    fairshare->levels = GS_TAKE(arena, double, 2 * ((size_t)link_count + 1));
+    fairshare->levelled = GS_TAKE(arena, uint32_t, link_count);
+    work->links = GS_TAKE(arena, gs_fairshare_repair, link_count);
+    work->touched = GS_TAKE(arena, uint32_t, link_count);
+    work->heap = GS_TAKE(arena, gs_fairshare_entry, link_count);
+    work->elastic = GS_TAKE(arena, gs_fairshare_elastic, link_count);
+    if (fairshare->links == NULL || fairshare->levels == NULL || fairshare->levelled == NULL ||
+        work->links == NULL || work->touched == NULL || work->heap == NULL ||
+        work->elastic == NULL) {
+        return false;
+    }
+    for (uint32_t link = 0; link < link_count; link++) {
+        fairshare->links[link].chunk = GS_FAIRSHARE_NO_CHUNK;
+    }
+    return true;
+}
+
 static uint32_t shift_of(uint32_t route_max)
 {
     uint32_t shift = 0;
@@ -64,24 +86,10 @@ gs_fairshare *gs_fairshare_create(uint32_t link_count, uint32_t flow_capacity, u
         .flow_capacity = flow_capacity,
         .route_max = route_max,
         .route_shift = shift_of(route_max),
-        .links = GS_TAKE(arena, gs_fairshare_link, link_count),
-        .levels = GS_TAKE(arena, double, 2 * ((size_t)link_count + 1)),
-        .levelled = GS_TAKE(arena, uint32_t, link_count),
         .work = work,
     };
-    work->links = GS_TAKE(arena, gs_fairshare_repair, link_count);
-    work->touched = GS_TAKE(arena, uint32_t, link_count);
-    work->heap = GS_TAKE(arena, gs_fairshare_entry, link_count);
-    work->elastic = GS_TAKE(arena, gs_fairshare_elastic, link_count);
-    if (fairshare->links == NULL || fairshare->levels == NULL || fairshare->levelled == NULL ||
-        work->links == NULL || work->touched == NULL || work->heap == NULL ||
-        work->elastic == NULL || !take_flows(fairshare, work, arena)) {
-        return NULL;
-    }
-    for (uint32_t link = 0; link < link_count; link++) {
-        fairshare->links[link].chunk = GS_FAIRSHARE_NO_CHUNK;
-    }
-    return fairshare;
+    return take_links(fairshare, work, arena) && take_flows(fairshare, work, arena) ? fairshare
+                                                                                    : NULL;
 }
 
 static uint32_t *place_at(const gs_fairshare *fairshare, uint32_t link, uint32_t slot)
@@ -92,16 +100,37 @@ static uint32_t *place_at(const gs_fairshare *fairshare, uint32_t link, uint32_t
                       .places[slot % (GS_FAIRSHARE_CHUNK + 1)];
 }
 
+/* Between events only levels, lists and what is known of elastic links last. */
+static bool grow_links(const gs_fairshare *fairshare, gs_fairshare *grown, gs_fairshare_work *work,
+                       gs_arena *arena)
+{
+    const gs_fairshare_work *old = fairshare->work;
+    uint32_t count = fairshare->link_count;
+    if (!take_links(grown, work, arena)) {
+        return false;
+    }
+    memcpy(grown->links, fairshare->links, count * sizeof *grown->links);
+    memcpy(grown->levels, fairshare->levels, 2 * (size_t)count * sizeof *grown->levels);
+    memcpy(work->links, old->links, count * sizeof *work->links);
+    memcpy(work->elastic, old->elastic, count * sizeof *work->elastic);
+    return true;
+}
+
 /* Places are numbered anew where routes become longer; chunks keep their numbers, and lists their
  * slots. */
-bool gs_fairshare_reserve(gs_fairshare *fairshare, uint32_t flow_capacity, uint32_t route_max,
-                          gs_arena *arena)
+bool gs_fairshare_reserve(gs_fairshare *fairshare, uint32_t link_count, uint32_t flow_capacity,
+                          uint32_t route_max, gs_arena *arena)
 {
     GS_ASSERT(flow_capacity >= fairshare->flow_capacity && route_max >= fairshare->route_max);
+    GS_ASSERT(link_count >= fairshare->link_count && link_count < UINT32_MAX / 2);
     expect_size(flow_capacity, route_max);
     gs_fairshare grown = *fairshare;
     gs_fairshare_work *work = fairshare->work;
     gs_fairshare_work grown_work = *work;
+    grown.link_count = link_count;
+    if (link_count > fairshare->link_count && !grow_links(fairshare, &grown, &grown_work, arena)) {
+        return false;
+    }
     grown.flow_capacity = flow_capacity;
     grown.route_max = route_max;
     grown.route_shift = shift_of(route_max);
@@ -114,7 +143,10 @@ bool gs_fairshare_reserve(gs_fairshare *fairshare, uint32_t flow_capacity, uint3
     grown_work.chunks[grown_work.chunk_count - 1].next = work->free_chunk;
     grown_work.free_chunk = old_chunks;
     *work = grown_work;
-    memcpy(grown.codes, fairshare->codes, fairshare->flow_capacity * sizeof *grown.codes);
+    for (uint32_t flow = 0; flow < fairshare->flow_capacity; flow++) {
+        bool is_held = fairshare->codes[flow] < 2 * fairshare->link_count;
+        grown.codes[flow] = is_held ? fairshare->codes[flow] : 2 * link_count;
+    }
     memcpy(grown.route_counts, fairshare->route_counts, fairshare->flow_capacity);
     for (uint32_t flow = 0; flow < fairshare->flow_capacity; flow++) {
         const gs_fairshare_hop *hops = gs_fairshare_route(fairshare, flow);

@@ -81,10 +81,10 @@ enum { GS_FAIRSHARE_ROUTE_MAX = 255 };
 gs_fairshare *gs_fairshare_create(uint32_t link_count, uint32_t flow_capacity, uint32_t route_max,
                                   gs_arena *arena);
 
-/* Room for more flows, or longer routes, neither less than before; open flows stay as they are.
- * false: no memory, nothing has changed. */
-bool gs_fairshare_reserve(gs_fairshare *fairshare, uint32_t flow_capacity, uint32_t route_max,
-                          gs_arena *arena);
+/* Room for more links, flows, or longer routes, none less than before; links and open flows stay as
+ * they are. false: no memory, nothing has changed. */
+bool gs_fairshare_reserve(gs_fairshare *fairshare, uint32_t link_count, uint32_t flow_capacity,
+                          uint32_t route_max, gs_arena *arena);
 
 /* Events: each leaves max-min rates, and what has changed in moved[] and levelled[], in no
  * particular order: every flow whose rate differs from before has moved or has a bottleneck that is

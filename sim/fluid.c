@@ -17,6 +17,20 @@ static bool take_flows(gs_fluid *fluid, uint32_t flow_capacity, gs_arena *arena)
     return true;
 }
 
+static bool take_links(gs_fluid *fluid, uint32_t link_count, gs_arena *arena)
+{
+    fluid->clocks = GS_TAKE(arena, gs_fluid_clock, link_count);
+    fluid->touched = GS_TAKE(arena, uint32_t, link_count);
+    fluid->news = GS_TAKE(arena, gs_fluid_news, 2 * (size_t)link_count);
+    if (fluid->clocks == NULL || fluid->touched == NULL || fluid->news == NULL) {
+        return false;
+    }
+    for (uint32_t link = 0; link < link_count; link++) {
+        fluid->clocks[link].head = fluid->clocks[link].root = GS_FLUID_NONE;
+    }
+    return true;
+}
+
 gs_fluid *gs_fluid_create(uint32_t link_count, uint32_t flow_capacity, uint32_t route_max,
                           gs_arena *arena)
 {
@@ -26,29 +40,31 @@ gs_fluid *gs_fluid_create(uint32_t link_count, uint32_t flow_capacity, uint32_t 
     }
     *fluid = (gs_fluid){
         .fairshare = gs_fairshare_create(link_count, flow_capacity, route_max, arena),
-        .clocks = GS_TAKE(arena, gs_fluid_clock, link_count),
-        .touched = GS_TAKE(arena, uint32_t, link_count),
-        .news = GS_TAKE(arena, gs_fluid_news, 2 * (size_t)link_count),
     };
-    if (fluid->fairshare == NULL || fluid->clocks == NULL || fluid->touched == NULL ||
-        fluid->news == NULL || !take_flows(fluid, flow_capacity, arena)) {
-        return NULL;
-    }
-    for (uint32_t link = 0; link < link_count; link++) {
-        fluid->clocks[link].head = fluid->clocks[link].root = GS_FLUID_NONE;
-    }
-    return fluid;
+    return fluid->fairshare != NULL && take_links(fluid, link_count, arena) &&
+                   take_flows(fluid, flow_capacity, arena)
+               ? fluid
+               : NULL;
 }
 
-bool gs_fluid_reserve(gs_fluid *fluid, uint32_t flow_capacity, uint32_t route_max, gs_arena *arena)
+/* What was told last is told again by nobody: news are of the next event. */
+bool gs_fluid_reserve(gs_fluid *fluid, uint32_t link_count, uint32_t flow_capacity,
+                      uint32_t route_max, gs_arena *arena)
 {
     uint32_t old_capacity = fluid->fairshare->flow_capacity;
-    const gs_fluid_flow *old = fluid->flows;
-    if (!take_flows(fluid, flow_capacity, arena) ||
-        !gs_fairshare_reserve(fluid->fairshare, flow_capacity, route_max, arena)) {
+    uint32_t old_links = fluid->fairshare->link_count;
+    gs_fluid grown = *fluid;
+    if (!take_flows(&grown, flow_capacity, arena) ||
+        (link_count > old_links && !take_links(&grown, link_count, arena)) ||
+        !gs_fairshare_reserve(fluid->fairshare, link_count, flow_capacity, route_max, arena)) {
         return false;
     }
-    memcpy(fluid->flows, old, old_capacity * sizeof *old);
+    memcpy(grown.flows, fluid->flows, old_capacity * sizeof *grown.flows);
+    if (link_count > old_links) {
+        memcpy(grown.clocks, fluid->clocks, old_links * sizeof *grown.clocks);
+    }
+    grown.news_count = 0;
+    *fluid = grown;
     return true;
 }
 
@@ -308,12 +324,4 @@ void gs_fluid_end(gs_fluid *fluid, gs_tick now, uint32_t flow)
     (void)act_on(fluid, now, flow);
     gs_fairshare_remove(fluid->fairshare, flow);
     settle(fluid, now);
-}
-
-double gs_fluid_remaining(const gs_fluid *fluid, gs_tick now, uint32_t flow)
-{
-    const gs_fluid_flow *at = &fluid->flows[flow];
-    const gs_fluid_clock *clock = &fluid->clocks[at->link];
-    double bytes = clock->bytes + clock->rate * (double)(now - clock->updated);
-    return positive_part(at->finish - bytes);
 }

@@ -17,7 +17,7 @@
 typedef struct gs_fluid_flow {
     double finish;     /* bytes on the clock of its bottleneck */
     uint64_t order;    /* among equal ones */
-    uint32_t link;     /* bottleneck; link_count: the flow is closed */
+    uint32_t link;     /* bottleneck */
     uint32_t child;    /* first one */
     uint32_t next;     /* sibling */
     uint32_t previous; /* sibling, or the parent of a first child */
@@ -53,7 +53,8 @@ typedef struct gs_fluid {
 /* As gs_fairshare_create and _reserve; memory: about 85 bytes a link and 32 a flow more. */
 gs_fluid *gs_fluid_create(uint32_t link_count, uint32_t flow_capacity, uint32_t route_max,
                           gs_arena *arena);
-bool gs_fluid_reserve(gs_fluid *fluid, uint32_t flow_capacity, uint32_t route_max, gs_arena *arena);
+bool gs_fluid_reserve(gs_fluid *fluid, uint32_t link_count, uint32_t flow_capacity,
+                      uint32_t route_max, gs_arena *arena);
 
 /* Events, at `now`. Nobody waits any more for the flow that the event is about; the other ends that
  * have changed are in news: those that are off, then those that are told. The order depends on
@@ -69,8 +70,5 @@ void gs_fluid_begin(gs_fluid *fluid, gs_tick now, uint32_t flow, const uint32_t 
 void gs_fluid_next(gs_fluid *fluid, gs_tick now, uint32_t flow, double bytes, uint64_t order);
 /* Closes a flow, whatever it has left. */
 void gs_fluid_end(gs_fluid *fluid, gs_tick now, uint32_t flow);
-
-/* Bytes that an open flow has left. */
-double gs_fluid_remaining(const gs_fluid *fluid, gs_tick now, uint32_t flow);
 
 #endif

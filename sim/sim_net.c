@@ -400,7 +400,7 @@ static bool grow_flows(gs_sim_net *net, uint32_t link_count)
     uint32_t *owners = GS_TAKE(net->arena, uint32_t, capacity);
     uint32_t *free_flows = GS_TAKE(net->arena, uint32_t, capacity);
     if (owners == NULL || free_flows == NULL ||
-        !gs_fluid_reserve(net->fluid, capacity, longest, net->arena)) {
+        !gs_fluid_reserve(net->fluid, net->fairshare->link_count, capacity, longest, net->arena)) {
         net->out_of_memory = net->loop->out_of_memory = true;
         return false;
     }

@@ -74,7 +74,7 @@ Test(fairshare, more_room_leaves_the_rates_as_they_are)
     gs_fairshare *fairshare = network((double[]){7.3, 2.9, 5.1}, 3, 2);
     add(fairshare, 0, 0, 1);
     add(fairshare, 1, 0, 2);
-    cr_assert(gs_fairshare_reserve(fairshare, 5, ROUTE_MAX, &arena));
+    cr_assert(gs_fairshare_reserve(fairshare, 3, 5, ROUTE_MAX, &arena));
     cr_assert(gs_fairshare_validate(fairshare));
     expect_rate(fairshare, 0, 2.9);
     expect_rate(fairshare, 1, 4.4);
@@ -87,6 +87,25 @@ Test(fairshare, more_room_leaves_the_rates_as_they_are)
     gs_fairshare_remove(fairshare, 0);
     cr_assert(gs_fairshare_validate(fairshare));
     expect_rate(fairshare, 4, 2.9 / 3.0);
+    gs_arena_fini(&arena);
+}
+
+Test(fairshare, another_link_leaves_the_rates_as_they_are)
+{
+    gs_fairshare *fairshare = network((double[]){7.3, 2.9, 5.1}, 3, 3);
+    add(fairshare, 0, 0, 1);
+    add(fairshare, 1, 0, 2);
+    cr_assert(gs_fairshare_reserve(fairshare, 5, 3, ROUTE_MAX, &arena));
+    cr_assert(gs_fairshare_validate(fairshare));
+    expect_rate(fairshare, 0, 2.9);
+    expect_rate(fairshare, 1, 4.4);
+    gs_fairshare_set_capacity(fairshare, 4, 1.1);
+    cr_assert_eq(gs_fairshare_rate(fairshare, 2), 0.0); /* closed as before */
+    add(fairshare, 2, 0, 4);
+    /* The new link holds flow 2; 7.3 - 2.9 - 1.1 is left on link 0. */
+    expect_rate(fairshare, 2, 1.1);
+    expect_rate(fairshare, 1, 3.3);
+    cr_assert(gs_fairshare_validate(fairshare));
     gs_arena_fini(&arena);
 }
 

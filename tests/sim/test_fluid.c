@@ -65,7 +65,6 @@ Test(fluid, what_one_leaves_speeds_up_the_other)
     begin(fluid, 0, 1, 0, 500.0);
     cr_assert_eq(told[0], GS_TICK_NEVER); /* the first one only is waited for */
     cr_assert_eq(told[1], 1000);
-    cr_assert_eq(gs_fluid_remaining(fluid, 400, 0), 800.0);
     end(fluid, 1000, 1);
     cr_assert_eq(told[0], 1500);
     gs_arena_fini(&arena);
@@ -185,12 +184,26 @@ Test(fluid, more_room_leaves_the_ends_as_they_are)
     gs_fluid *fluid = network((double[]){1.0}, 1, 2);
     begin(fluid, 0, 0, 0, 100.0);
     begin(fluid, 0, 1, 0, 150.0);
-    cr_assert(gs_fluid_reserve(fluid, 3, ROUTE_MAX + 1, &arena));
+    cr_assert(gs_fluid_reserve(fluid, 1, 3, ROUTE_MAX + 1, &arena));
     begin(fluid, 60, 2, 0, 1000.0);
     /* At 60 flow 0 has 70 left: 210 more at a third. Flow 1 has 50 then: 100 at a half. */
     cr_assert_eq(told[0], 270);
     end(fluid, 270, 0);
     cr_assert_eq(told[1], 370);
+    gs_arena_fini(&arena);
+}
+
+Test(fluid, another_link_leaves_the_ends_as_they_are)
+{
+    gs_fluid *fluid = network((double[]){1.0}, 1, 2);
+    begin(fluid, 0, 0, 0, 100.0);
+    cr_assert(gs_fluid_reserve(fluid, 2, 2, ROUTE_MAX, &arena));
+    gs_fluid_set_capacity(fluid, 0, 1, 0.25);
+    /* Flow 1 is held to a quarter by the new link, and leaves 3/4 to flow 0, which has 50 left. */
+    gs_fluid_begin(fluid, 50, 1, (uint32_t[]){0, 1}, 2, 100.0, 1);
+    take_news(fluid);
+    cr_assert_eq(told[0], 117); /* 50 + 66.7 */
+    cr_assert_eq(told[1], 450);
     gs_arena_fini(&arena);
 }
 
