@@ -1,0 +1,164 @@
+#include "traces/stats/bootstrap.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/rng.h"
+
+double gs_statistic_mean(double *const samples[GS_BCA_SAMPLES_MAX],
+                         const uint32_t counts[GS_BCA_SAMPLES_MAX])
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < counts[0]; i++) {
+        sum += samples[0][i];
+    }
+    return sum / counts[0];
+}
+
+double gs_statistic_median_shift(double *const samples[GS_BCA_SAMPLES_MAX],
+                                 const uint32_t counts[GS_BCA_SAMPLES_MAX])
+{
+    double medians[GS_BCA_SAMPLES_MAX];
+    for (int s = 0; s < GS_BCA_SAMPLES_MAX; s++) {
+        gsl_sort(samples[s], 1, counts[s]);
+        medians[s] = gsl_stats_median_from_sorted_data(samples[s], 1, counts[s]);
+    }
+    return medians[1] - medians[0];
+}
+
+double gs_statistic_mean_shift(double *const samples[GS_BCA_SAMPLES_MAX],
+                               const uint32_t counts[GS_BCA_SAMPLES_MAX])
+{
+    double means[GS_BCA_SAMPLES_MAX];
+    for (int s = 0; s < GS_BCA_SAMPLES_MAX; s++) {
+        means[s] = gsl_stats_mean(samples[s], 1, counts[s]);
+    }
+    return means[1] - means[0];
+}
+
+/* A statistic, its values in all rounds, and copies of the samples to work on. */
+typedef struct resampling {
+    const gs_samples *samples;
+    gs_statistic statistic;
+    double *rounds;                     /* [GS_BCA_ROUNDS] */
+    double *copies[GS_BCA_SAMPLES_MAX]; /* [counts] */
+} resampling;
+
+static double of_all(const resampling *work)
+{
+    for (int s = 0; s < GS_BCA_SAMPLES_MAX; s++) {
+        if (work->samples->counts[s] > 0) {
+            memcpy(work->copies[s], work->samples->values[s],
+                   work->samples->counts[s] * sizeof(double));
+        }
+    }
+    return work->statistic(work->copies, work->samples->counts);
+}
+
+static double of_round(const resampling *work, uint32_t round)
+{
+    for (uint32_t s = 0; s < GS_BCA_SAMPLES_MAX; s++) {
+        gs_rng_key key = {.seed = 0, .purpose = GS_RNG_BOOTSTRAP, .entity = s};
+        uint32_t count = work->samples->counts[s];
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t at = (uint32_t)(gs_rng_uniform(key, round, i) * count);
+            work->copies[s][i] = work->samples->values[s][at < count ? at : count - 1];
+        }
+    }
+    return work->statistic(work->copies, work->samples->counts);
+}
+
+/* Without value `left_out` of sample `from`. */
+static double of_others(const resampling *work, int from, uint32_t left_out)
+{
+    uint32_t counts[GS_BCA_SAMPLES_MAX];
+    for (int s = 0; s < GS_BCA_SAMPLES_MAX; s++) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < work->samples->counts[s]; i++) {
+            if (s != from || i != left_out) {
+                work->copies[s][kept++] = work->samples->values[s][i];
+            }
+        }
+        counts[s] = kept;
+    }
+    return work->statistic(work->copies, counts);
+}
+
+/* Skewness of the influence of single values over 6; a sample of one value has none. */
+static double acceleration(const resampling *work)
+{
+    double squares = 0.0;
+    double cubes = 0.0;
+    for (int s = 0; s < GS_BCA_SAMPLES_MAX; s++) {
+        uint32_t count = work->samples->counts[s];
+        double mean = 0.0;
+        for (uint32_t i = 0; i < count && count > 1; i++) {
+            mean += of_others(work, s, i) / count;
+        }
+        for (uint32_t i = 0; i < count && count > 1; i++) {
+            double influence = (mean - of_others(work, s, i)) * (count - 1) / count;
+            squares += influence * influence;
+            cubes += influence * influence * influence;
+        }
+    }
+    return squares > 0.0 ? cubes / (6.0 * pow(squares, 1.5)) : 0.0;
+}
+
+/* Share of the rounds below the estimate, equal ones half; never 0 or 1, whose normal quantile is
+ * not finite. */
+static double share_below(const resampling *work, double estimate)
+{
+    double below = 0.0;
+    for (uint32_t i = 0; i < GS_BCA_ROUNDS; i++) {
+        below += work->rounds[i] < estimate ? 1.0 : work->rounds[i] == estimate ? 0.5 : 0.0;
+    }
+    return fmin(fmax(below, 0.5), GS_BCA_ROUNDS - 0.5) / GS_BCA_ROUNDS;
+}
+
+/* Value of the sorted rounds at the share that BCa puts in the place of `share`. */
+static double bound(const resampling *work, double share, double bias, double skew)
+{
+    double z = bias + gsl_cdf_ugaussian_Pinv(share);
+    double moved = gsl_cdf_ugaussian_P(bias + z / fmax(1.0 - skew * z, 1e-9));
+    double place = fmin(fmax(moved * (GS_BCA_ROUNDS + 1), 1.0), GS_BCA_ROUNDS) - 1.0;
+    uint32_t at = (uint32_t)place;
+    uint32_t next = at + 1 < GS_BCA_ROUNDS ? at + 1 : at;
+    return work->rounds[at] + (place - at) * (work->rounds[next] - work->rounds[at]);
+}
+
+static void find_interval(resampling *work, double alpha, gs_interval *out)
+{
+    double estimate = of_all(work);
+    for (uint32_t i = 0; i < GS_BCA_ROUNDS; i++) {
+        work->rounds[i] = of_round(work, i);
+    }
+    gsl_sort(work->rounds, 1, GS_BCA_ROUNDS);
+    double bias = gsl_cdf_ugaussian_Pinv(share_below(work, estimate));
+    double skew = acceleration(work);
+    out->low = bound(work, alpha / 2.0, bias, skew);
+    out->high = bound(work, 1.0 - alpha / 2.0, bias, skew);
+}
+
+gs_status gs_bca(const gs_samples *samples, gs_statistic statistic, double alpha, gs_interval *out)
+{
+    GS_ASSERT(samples->counts[0] >= 1 && alpha > 0.0 && alpha < 1.0);
+    size_t count = (size_t)samples->counts[0] + samples->counts[1];
+    double *memory = malloc((GS_BCA_ROUNDS + count) * sizeof *memory);
+    if (memory == NULL) {
+        return GS_ENOMEM;
+    }
+    resampling work = {
+        .samples = samples,
+        .statistic = statistic,
+        .rounds = memory,
+        .copies = {memory + GS_BCA_ROUNDS, memory + GS_BCA_ROUNDS + samples->counts[0]},
+    };
+    find_interval(&work, alpha, out);
+    free(memory);
+    return GS_OK;
+}
