@@ -616,6 +616,60 @@ Test(codec_rules, dgc_forgets_what_it_has_sent_and_nothing_else)
 
 /* ---------------------------------------------------------------- bits of the wire */
 
+/* Code `i` of a qsgd payload, in plain words: Alistarh et al., §3.1, with the word of its element
+ * from the mixer that models/codec_kernels.h speaks of. */
+static uint32_t qsgd_code(const gs_pack_rule *rule, const float *in, size_t i, float scale)
+{
+    size_t block = i / rule->block;
+    uint64_t key = gs_rng_bits(rule->key, rule->step, (uint32_t)block);
+    uint32_t word = (uint32_t)(i % rule->block) + (uint32_t)key;
+    word = (word ^ word >> 16) * UINT32_C(0x85ebca6b) ^ (uint32_t)(key >> 32);
+    word = (word ^ word >> 13) * UINT32_C(0xc2b2ae35);
+    word ^= word >> 16;
+    uint32_t most = (UINT32_C(1) << (rule->bits - 1)) - 1;
+    float at = fabsf(in[i]) * ((float)most / scale);
+    double rest = (double)at - floor((double)at);
+    uint32_t level = (uint32_t)at + ((double)(word >> 8) * 0x1p-24 < rest ? 1 : 0);
+    level = level < most ? level : most;
+    return level | (signbit(in[i]) != 0 ? UINT32_C(1) << (rule->bits - 1) : 0);
+}
+
+/* All widths, lengths that no vector divides and blocks that no chunk does: what is vectors, comes
+ * in chunks and is fetched ahead says what a loop over one float at a time says. */
+Test(codec_rules, qsgd_packs_what_one_float_at_a_time_gives)
+{
+    static const size_t counts[] = {1, 7, 8, 9, 31, 255, 257, 1000, 9001};
+    static const size_t blocks[] = {3, 100, 512, 5000};
+    static float in[9001];
+    uint8_t *out = malloc(8 * 9001 + 64);
+    cr_assert(out != NULL);
+    fill_gaussian(in, 9001, 55);
+    for (size_t k = 0; k < 9 * 4 * 7; k++) {
+        gs_pack_rule rule = {.count = counts[k % 9],
+                             .block = blocks[k / 9 % 4],
+                             .bits = 2 + (uint32_t)(k / 36),
+                             .key = test_key,
+                             .step = k};
+        if (rule.block > rule.count) {
+            continue; /* is the same as a block of all */
+        }
+        size_t scales = (rule.count - 1) / rule.block + 1;
+        size_t bytes = gs_packer_find("qsgd")->encode(&rule, in, out);
+        cr_assert_eq(bytes, 4 * scales + (rule.count * rule.bits + 7) / 8);
+        for (size_t i = 0; i < rule.count; i++) {
+            float scale;
+            memcpy(&scale, out + 4 * (i / rule.block), sizeof scale);
+            uint32_t code = 0;
+            for (uint32_t bit = 0; bit < rule.bits; bit++) {
+                size_t at = i * rule.bits + bit;
+                code |= (uint32_t)(out[4 * scales + at / 8] >> at % 8 & 1) << bit;
+            }
+            cr_assert_eq(code, qsgd_code(&rule, in, i, scale), "%zu bits %u", i, rule.bits);
+        }
+    }
+    free(out);
+}
+
 /* One hash over the payloads of all encoders. It was the same from gcc and clang, at -O0 and -O3,
  * with AVX2 and without: a change of it is a change of the format. */
 Test(codec_rules, payloads_have_the_bits_they_always_had)
