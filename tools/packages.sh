@@ -36,6 +36,7 @@ oracle mpich             command:mpiexec.hydra       starts ranks of another MPI
 oracle libmpich-dev      command:mpicc.mpich         builds the MPI carrier for it
 oracle libsimgrid-dev    pkg:simgrid                 simulates the same flows and rings
 oracle clang             command:clang               a second compiler must give the same bits
+oracle r-base-core       command:Rscript             tests and intervals must agree with it
 oracle mandoc            command:mandoc              reads the manual page
 oracle zsh               command:zsh                 runs the completion for zsh
 oracle fish              command:fish                runs the completion for fish

@@ -10,6 +10,9 @@
 #include "base/assert.h"
 #include "base/rng.h"
 
+/* Distance, relative to the range of all rounds, below which two means are equal. */
+#define SUM_ROUNDING 1e-12
+
 double gs_statistic_mean(double *const samples[GS_BCA_SAMPLES_MAX],
                          const uint32_t counts[GS_BCA_SAMPLES_MAX])
 {
@@ -109,13 +112,15 @@ static double acceleration(const resampling *work)
     return squares > 0.0 ? cubes / (6.0 * pow(squares, 1.5)) : 0.0;
 }
 
-/* Share of the rounds below the estimate, equal ones half; never 0 or 1, whose normal quantile is
- * not finite. */
+/* Share of the sorted rounds below the estimate, equal ones half; never 0 or 1, whose normal
+ * quantile is not finite. Sums of the same values in another order are equal. */
 static double share_below(const resampling *work, double estimate)
 {
+    double rounding = SUM_ROUNDING * (work->rounds[GS_BCA_ROUNDS - 1] - work->rounds[0]);
     double below = 0.0;
     for (uint32_t i = 0; i < GS_BCA_ROUNDS; i++) {
-        below += work->rounds[i] < estimate ? 1.0 : work->rounds[i] == estimate ? 0.5 : 0.0;
+        double away = work->rounds[i] - estimate;
+        below += away < -rounding ? 1.0 : away <= rounding ? 0.5 : 0.0;
     }
     return fmin(fmax(below, 0.5), GS_BCA_ROUNDS - 0.5) / GS_BCA_ROUNDS;
 }
