@@ -121,6 +121,10 @@ static void evaluate(gs_sim *sim, int64_t steps)
         row.accuracy = (double)NAN; /* of numbers none is right */
     }
     record(sim, gs_record_curve(sim->config.record, &row), "curve");
+    if (sim->scenario->stops_at_target &&
+        gs_target_is_reached(workload->quality, workload->target_value, &row)) {
+        sim->ended = true; /* well, with what is under way left where it is */
+    }
 }
 
 static bool is_evaluated(const gs_sim *sim)

@@ -67,6 +67,12 @@ static int check_runnable(const gs_cli *cli, const gs_loaded *loaded, const gs_l
     if (gs_scenario_runnable(scenario, &err) != GS_OK) {
         return gs_complain_error(&err);
     }
+    if (scenario->stops_at_target) {
+        gs_complain("%s: evaluate.stop: \"target\" is for simulated runs, live ones go on to their "
+                    "budget; write evaluate.stop=budget",
+                    scenario->name);
+        return GS_EXIT_USAGE;
+    }
     for (uint32_t i = 0; i < scenario->strategy_count; i++) {
         uint32_t wanted = scenario->ranks + scenario->servers[i];
         if (wanted > processes && crew->launch.launcher == NULL && processes > 0) {

@@ -160,6 +160,12 @@ double gs_quality_of(gs_quality quality, const gs_curve_row *row)
     return quality == GS_LOSS ? row->loss : row->loss / log(2.0);
 }
 
+bool gs_target_is_reached(gs_quality quality, double target, const gs_curve_row *row)
+{
+    double value = gs_quality_of(quality, row);
+    return target > 0.0 && (quality == GS_ACCURACY ? value >= target : value <= target);
+}
+
 /* The curve in one pass: last values, and the first row that reached the target. */
 static bool put_curve(const gs_record *record, const gs_run_facts *facts, double *values)
 {
@@ -181,8 +187,7 @@ static bool put_curve(const gs_record *record, const gs_run_facts *facts, double
             continue;
         }
         evaluated = true;
-        bool is_there = facts->target_quality == GS_ACCURACY ? value >= target : value <= target;
-        if (!reached && target > 0.0 && is_there) {
+        if (!reached && gs_target_is_reached(facts->target_quality, target, &row)) {
             values[AT_time_to_target_ns] = (double)row.time_ns;
             values[AT_samples_to_target] = (double)row.samples;
             reached = true;

@@ -131,6 +131,9 @@ typedef struct gs_run_facts {
  * x[floor h] + (h - floor h) (x[floor h + 1] - x[floor h]). count > 0, p 0..1. */
 double gs_quantile_of_sorted(const double *sorted, int64_t count, double p);
 
+/* Has an evaluation got there? A value that is not known has not. */
+bool gs_target_is_reached(gs_quality quality, double target, const gs_curve_row *row);
+
 /* values [gs_metric_count()]: out, NAN where not reached or not measured. *out_censored: the target
  * was not reached, and time_to_target_ns, which is the end of the run then, is a lower bound.
  * Errors: GS_ENOMEM. */

@@ -152,3 +152,37 @@ Test(sim_gradients, no_more_than_a_thousand_looks_are_kept)
     run((gs_sim_config){.record = record, .look_every = 1});
     cr_assert_eq(count_of("gradient_norm"), 650);
 }
+
+/* The target is the loss that the whole run has at its third evaluation, which is the first below
+ * the second one: the other run has three, the same ones, and ends there. */
+Test(sim_gradients, a_run_that_stops_at_its_target_is_the_beginning_of_the_whole_one)
+{
+    small_job_config config = learning(4);
+    small_job_init(&job, &config, NULL);
+    gs_record *whole = gs_record_create(4, false);
+    gs_sim_result all = run((gs_sim_config){.record = whole, .evaluate_every = 2});
+    cr_assert_eq(gs_record_curve_count(whole), 6, "12 steps");
+    gs_curve_row third = gs_record_curve_at(whole, 2);
+    cr_assert_lt(third.loss, gs_record_curve_at(whole, 1).loss);
+    cr_assert_lt(third.loss, gs_record_curve_at(whole, 0).loss);
+    job.scenario.workload.quality = GS_LOSS;
+    job.scenario.workload.target_value = third.loss;
+    job.scenario.stops_at_target = true;
+    gs_sim_result early = run((gs_sim_config){.record = record, .evaluate_every = 2});
+    cr_assert_eq(gs_record_curve_count(record), 3);
+    for (int64_t i = 0; i < 3; i++) {
+        gs_curve_row a = gs_record_curve_at(whole, i);
+        gs_curve_row b = gs_record_curve_at(record, i);
+        cr_expect_eq(a.loss, b.loss);
+        cr_expect_eq(a.time_ns, b.time_ns);
+        cr_expect_eq(a.samples, b.samples);
+    }
+    cr_expect_eq(early.facts.end_ns, third.time_ns);
+    cr_expect_lt(early.facts.events, all.facts.events);
+    double values[64];
+    bool censored;
+    cr_assert_eq(gs_record_metrics(record, &early.facts, values, &censored), GS_OK);
+    cr_expect_not(censored);
+    cr_expect_eq(values[gs_metric_find("time_to_target_ns")], (double)third.time_ns);
+    gs_record_destroy(whole);
+}

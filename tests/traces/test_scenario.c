@@ -156,13 +156,26 @@ Test(scenario, the_hash_is_of_what_a_run_depends_on_beside_strategy_and_seed)
         cr_expect_eq(scenario.config_hash, hash, "%s", same[i]);
     }
     static const char *const other[] = {"cluster.links.nic.bandwidth=11Gbit/s",
-                                        "workload.batch_per_rank=17", "noise.compute.cv=0.013",
+                                        "workload.batch_per_rank=17",
+                                        "noise.compute.cv=0.013",
                                         "evaluate.every=3",
+                                        "evaluate.stop=target",
                                         "faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"rank\":2}]"};
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
         cr_assert_eq(READ_DEMO(other[i]), GS_OK, "%s", err.text);
         cr_expect_neq(scenario.config_hash, hash, "%s", other[i]);
     }
+}
+
+Test(scenario, a_run_stops_only_at_a_target_that_is_there)
+{
+    cr_assert_eq(READ_DEMO("evaluate.stop=target"), GS_OK, "%s", err.text);
+    cr_expect(scenario.stops_at_target);
+    cr_assert_eq(READ_DEMO("evaluate.stop=target", "workload.target.value=0"), GS_EINVAL);
+    cr_expect_not_null(strstr(err.text, "evaluate.stop on the command line: \"target\" has none to "
+                                        "stop at; set workload.target.value, or write "
+                                        "\"budget\""),
+                       "%s", err.text);
 }
 
 static uint64_t hash_with_trace(const char *csv)

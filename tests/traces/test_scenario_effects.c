@@ -101,8 +101,6 @@ Test(scenario_effects, keys_of_another_optimizer)
 
 Test(scenario_effects, keys_that_are_kept)
 {
-    expect_note("cluster.nodes.0.usd_per_hour=3",
-                "cluster.nodes[0]: usd_per_hour has no effect: it is kept and not used yet");
     expect_note("evaluate.alpha=0.01", "evaluate: alpha has no effect: it is kept and not used "
                                        "yet; intervals are of 95 %");
     expect_note("evaluate.metrics=[\"step_p50\"]",

@@ -41,6 +41,7 @@ typedef struct gs_node_group {
     double compute_scale;         /* compute time is multiplied by it; 1.6: slower */
     int64_t vector_bandwidth_bps; /* of the device memory: what vector operations cost */
     double usd_per_hour;          /* per node; 0: not stated */
+    double watts;                 /* per node, under load; 0: not stated */
     double nic_scale;             /* the rate of their nic is that of links.nic, times it */
     double overlap_slowdown;      /* compute takes so many times as long beside communication */
 } gs_node_group;
@@ -103,7 +104,8 @@ typedef struct gs_cluster {
     uint32_t group_count;
     gs_link nic;
     gs_link intra;
-    int64_t servers;         /* parameter-server entities offered */
+    int64_t servers;                          /* parameter-server entities offered */
+    double server_usd_per_hour, server_watts; /* of each of them; 0: not stated */
     const uint32_t *slot_of; /* [ranks]: where ranks are; slots are numbered node by node in file
                                 order. NULL: rank r is in slot r */
     gs_tuning tuning;
@@ -253,6 +255,7 @@ typedef struct gs_scenario {
     uint32_t strategy_count;
     int64_t seeds;          /* evaluate.seeds */
     int64_t evaluate_every; /* steps between evaluations of the model; 0: 20 in the budget */
+    bool stops_at_target;   /* a simulated run ends where an evaluation reaches the target */
     int network_mode;       /* gs_network_mode */
     uint32_t ranks;         /* total */
     uint32_t nodes;         /* total */

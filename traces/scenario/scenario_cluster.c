@@ -28,7 +28,9 @@ static const gs_field node_fields[] = {
     {"vector_bandwidth", GS_FIELD_RATE, GS_FIELD_AT(gs_node_group, vector_bandwidth_bps), "1TB/s", 1e6, 1e17, NULL,
      "memory bandwidth that vector operations of a strategy get; default is the device's, else assumed"},
     {"usd_per_hour", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, usd_per_hour), "0", 0, 1e6, NULL,
-     "price of one node; 0: not stated"},
+     "price of one node, yours; 0: not stated"},
+    {"watts", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, watts), "0", 0, 1e7, NULL,
+     "what one node draws under load, yours; 0: not stated"},
     {"nic_scale", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, nic_scale), "1", 1e-3, 1e3, NULL,
      "rate of their nic, as a multiple of links.nic.bandwidth; 0.25: a quarter"},
     {"overlap_slowdown", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, overlap_slowdown), "1", 1, 100, NULL,
@@ -60,6 +62,10 @@ static const gs_field servers_fields[] = {
      "parameter-server entities offered"},
     {"at", GS_FIELD_TEXT, GS_FIELD_AT(gs_servers_config, at), "", 0, 0, NULL,
      "node they stand on, \"node:NAME/INDEX\"; empty: nodes of their own"},
+    {"usd_per_hour", GS_FIELD_REAL, GS_FIELD_AT(gs_servers_config, usd_per_hour), "0", 0, 1e6, NULL,
+     "price of one server, yours; 0: not stated"},
+    {"watts", GS_FIELD_REAL, GS_FIELD_AT(gs_servers_config, watts), "0", 0, 1e7, NULL,
+     "what one server draws under load, yours; 0: not stated"},
 };
 /* clang-format on */
 
@@ -191,6 +197,8 @@ static gs_status read_servers(gs_scenario_reader *reader, gs_error *err)
 {
     gs_scenario *out = reader->out;
     out->cluster.servers = reader->servers.count;
+    out->cluster.server_usd_per_hour = reader->servers.usd_per_hour;
+    out->cluster.server_watts = reader->servers.watts;
     if (reader->servers.at[0] != '\0') {
         if (!is_node(&out->cluster, reader->servers.at)) {
             return gs_scenario_fail(reader, GS_EINVAL, "cluster.servers.at", err,

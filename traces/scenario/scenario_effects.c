@@ -444,17 +444,10 @@ static void check_schedule(gs_scenario_reader *reader)
 
 static void check_kept(gs_scenario_reader *reader)
 {
-    static const char *const price[] = {"usd_per_hour", NULL};
     static const char *const loader[] = {"workers", "prefetch", NULL};
     static const char *const rate[] = {"flops_per_s", NULL};
     static const char *const alpha[] = {"alpha", NULL};
     const gs_scenario *out = reader->out;
-    for (uint32_t i = 0; i < out->cluster.group_count; i++) {
-        char section[GS_JSON_PATH_BYTES];
-        snprintf(section, sizeof section, "cluster.nodes[%u]", i);
-        effect node = {section, &gs_scenario_node_table, &out->cluster.groups[i], ANYWHERE};
-        note_unused(reader, &node, price, "it is kept and not used yet");
-    }
     if (out->workload.input.time_ns == 0 && !out->workload.profile->is_of_run) {
         effect input = {"workload.input", &gs_scenario_input_table, &out->workload.input, ANYWHERE};
         note_unused(reader, &input, loader, "time is 0s, there is no loader");

@@ -57,11 +57,15 @@ static const gs_field live_fields[] = {
     {"poll", GS_FIELD_DURATION, GS_FIELD_AT(gs_live_settings, poll_ns), "50us", 1000, 1e9, NULL,
      "longest sleep between two looks at the network"},
 };
+/* The second ends a run where its target is reached. */
+static const char *const stop_names[] = {"budget", "target", NULL};
 static const gs_field evaluate_fields[] = {
     {"seeds", GS_FIELD_INT, GS_FIELD_AT(gs_evaluate_config, seeds), "10", 1, 10000, NULL,
      "runs of each strategy, from seed on"},
     {"every", GS_FIELD_INT, GS_FIELD_AT(gs_evaluate_config, every), "0", 0, 1e9, NULL,
      "steps between evaluations of the model; 0: 20 in the budget"},
+    {"stop", GS_FIELD_CHOICE, GS_FIELD_AT(gs_evaluate_config, stop), "budget", 0, 0, stop_names,
+     "where a simulated run ends: at its budget, or at the evaluation that reaches the target"},
     {"network_mode", GS_FIELD_CHOICE, GS_FIELD_AT(gs_evaluate_config, network_mode), "auto", 0, 0, gs_network_mode_names,
      "how collectives are timed; all give the same times but surrogate, which draws the effect of jitter on a ring"},
     {"alpha", GS_FIELD_RATIO, GS_FIELD_AT(gs_evaluate_config, alpha), "0.05", 1e-6, 0.5, NULL,
@@ -237,7 +241,13 @@ gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err)
                                    &reader->evaluate, err));
     reader->out->seeds = reader->evaluate.seeds;
     reader->out->evaluate_every = reader->evaluate.every;
+    reader->out->stops_at_target = reader->evaluate.stop == 1;
     reader->out->network_mode = reader->evaluate.network_mode;
+    if (reader->out->stops_at_target && !(reader->out->workload.target_value > 0.0)) {
+        return gs_scenario_fail(reader, GS_EINVAL, "evaluate.stop", err,
+                                "\"target\" has none to stop at; set workload.target.value, or "
+                                "write \"budget\"");
+    }
     GS_TRY(read_metrics(reader, err));
     return read_gates(reader, err);
 }

@@ -24,6 +24,8 @@ typedef struct gs_placement_config {
 typedef struct gs_servers_config {
     int64_t count;
     char at[GS_NAME_BYTES + 32];
+    double usd_per_hour;
+    double watts;
 } gs_servers_config;
 
 typedef struct gs_workload_config {
@@ -70,6 +72,7 @@ typedef struct gs_fault_config {
 typedef struct gs_evaluate_config {
     int64_t seeds;
     int64_t every;
+    int stop;         /* stop_names */
     int network_mode; /* gs_network_mode */
     double alpha;
 } gs_evaluate_config;

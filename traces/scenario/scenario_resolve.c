@@ -147,6 +147,10 @@ static gs_status make_hash(const gs_scenario_reader *reader, const gs_json *reso
     if (reader->evaluate.every > 0) {
         hash = gs_hash(hash, &reader->evaluate.every, sizeof reader->evaluate.every);
     }
+    /* A run that ends early has other means than one that goes on. */
+    if (reader->evaluate.stop != 0) {
+        hash = gs_hash(hash, &reader->evaluate.stop, sizeof reader->evaluate.stop);
+    }
     /* All modes give the same times but this one. */
     if (reader->evaluate.network_mode == GS_NETWORK_SURROGATE) {
         hash = gs_hash(hash, &reader->evaluate.network_mode, sizeof reader->evaluate.network_mode);
