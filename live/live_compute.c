@@ -3,7 +3,9 @@
  *
  * A gradient is computed from the weights as its step began, whatever is applied meanwhile: beside
  * communication it reads a copy. Its units are announced in the order in which they become ready,
- * each on a turn of its own, by COMPUTE parcels that say which gradient they are of. */
+ * each on a turn of its own, by COMPUTE parcels that say which gradient they are of. What trains
+ * beside announces a unit as soon as the layers that it lies in are final; what trains on its place
+ * (threads of one process, a device) could move nothing meanwhile, and announces all at its end. */
 #include "live/live_entity.h"
 
 #include "base/assert.h"
@@ -22,6 +24,8 @@ struct gs_live_computer {
     gs_time_ns not_before_ns; /* likewise: the optimizer of the step before has passed */
     uint64_t gradient;        /* under way, or the last one; parcels of others are late */
     uint32_t units_told;
+    bool is_told; /* turns come from the thread beside as units become final; else each turn asks
+                     for the next */
     double loss;
     gs_status status;
     gs_error error;
@@ -38,24 +42,49 @@ struct gs_live_computer {
     beside beside;
     atomic_bool is_unwanted; /* what it does: it ends as soon as it can */
     float *weights;          /* as the step began [parameters]; NULL: timing only */
+    size_t *final_floats;    /* [units]: of GRAD, before that many units may be told */
+    uint32_t units_final;    /* of the gradient under way; the thread's */
 };
 
 /* ---------------------------------------------------------------- numbers */
 
-static gs_parcel turn_of(const gs_live_computer *computer, gs_time_ns after_ns)
+/* What a COMPUTE parcel says; its slot. */
+typedef enum turn { TURN_UNIT, TURN_END } turn;
+
+static void post_turn(const gs_live_computer *computer, turn what, gs_time_ns after_ns)
 {
-    return (gs_parcel){.kind = GS_PARCEL_COMPUTE,
-                       .from = computer->entity->number,
-                       .to = computer->entity->number,
-                       .request = computer->gradient,
-                       .after_ns = after_ns > 0 ? after_ns : 0};
+    gs_parcel parcel = {.kind = GS_PARCEL_COMPUTE,
+                        .from = computer->entity->number,
+                        .to = computer->entity->number,
+                        .request = computer->gradient,
+                        .slot = what,
+                        .after_ns = after_ns > 0 ? after_ns : 0};
+    gs_live_post(computer->entity->shared, &parcel, false);
 }
 
-static void take_gradient(gs_live_computer *computer, const float *weights)
+static void take_gradient(gs_live_computer *computer, const float *weights,
+                          gs_gradient_final *final)
 {
     gs_live_entity *entity = computer->entity;
-    computer->status = gs_entity_memory_gradient(&entity->memory, entity->workspace, &entity->plan,
-                                                 weights, &computer->loss, &computer->error);
+    gs_gradient_request request = {.workspace = entity->workspace,
+                                   .plan = &entity->plan,
+                                   .weights = weights,
+                                   .final = final,
+                                   .context = computer};
+    computer->status =
+        gs_entity_memory_gradient(&entity->memory, &request, &computer->loss, &computer->error);
+}
+
+/* On the thread beside. */
+static void tell_final(void *context, size_t count)
+{
+    gs_live_computer *computer = context;
+    uint32_t units = computer->entity->shared->config.job->unit_count;
+    while (computer->units_final < units &&
+           computer->final_floats[computer->units_final] <= count) {
+        computer->units_final++;
+        post_turn(computer, TURN_UNIT, 0);
+    }
 }
 
 enum { MARK_BEGIN, MARK_END };
@@ -92,9 +121,12 @@ static void compute_beside(gs_live_computer *computer)
         spin_until(computer, computer->began_ns + computer->step.compute_ns);
         return;
     }
-    take_gradient(computer, computer->weights);
-    gs_parcel parcel = turn_of(computer, 0);
-    gs_live_post(computer->entity->shared, &parcel, false);
+    computer->units_final = 0;
+    take_gradient(computer, computer->weights, tell_final);
+    if (computer->status == GS_OK) {
+        tell_final(computer, SIZE_MAX); /* of a gradient without samples nothing was told */
+    }
+    post_turn(computer, TURN_END, 0);
 }
 
 static void *run_beside(void *argument)
@@ -162,7 +194,7 @@ static void begin_paced(gs_live_computer *computer)
     computer->step = gs_live_pace_step(computer->pace, entity->steps_begun - 1, &entity->plan,
                                        begin - shared->start_ns);
     computer->began_ns = begin + computer->step.input_ns;
-    take_gradient(computer, NULL);
+    take_gradient(computer, NULL, NULL);
     if (computer->status != GS_OK) {
         fail(computer);
         return;
@@ -172,9 +204,8 @@ static void begin_paced(gs_live_computer *computer)
     } else if (computer->stream != NULL) {
         begin_on_device(computer);
     }
-    gs_parcel parcel =
-        turn_of(computer, computer->began_ns + computer->step.units[0].after_ns - gs_live_clock());
-    gs_live_post(shared, &parcel, false);
+    post_turn(computer, TURN_UNIT,
+              computer->began_ns + computer->step.units[0].after_ns - gs_live_clock());
 }
 
 void gs_live_compute_begin(gs_live_entity *entity)
@@ -193,9 +224,8 @@ void gs_live_compute_begin(gs_live_entity *entity)
         begin_beside(computer);
         return;
     }
-    take_gradient(computer, NULL);
-    gs_parcel parcel = turn_of(computer, 0);
-    gs_live_post(entity->shared, &parcel, false);
+    take_gradient(computer, NULL, NULL);
+    post_turn(computer, computer->status == GS_OK ? TURN_UNIT : TURN_END, 0);
 }
 
 /* What has passed when the backward pass ends, for the rows. device_ns: as a device says; -1: none
@@ -223,15 +253,35 @@ static uint32_t next_unit(const gs_live_computer *computer)
                                   : units - 1 - computer->units_told;
 }
 
-/* When the next thing of the step is due: a unit, or the end of the pass. */
-static gs_time_ns next_due_ns(const gs_live_computer *computer)
+/* The next thing of the step, when it is due: a unit, or the end of the pass. */
+static void post_next(const gs_live_computer *computer)
 {
-    if (computer->pace == NULL) {
-        return 0;
-    }
     bool is_unit = computer->units_told < computer->entity->shared->config.job->unit_count;
-    return computer->began_ns + (is_unit ? computer->step.units[computer->units_told].after_ns
-                                         : computer->step.compute_ns);
+    gs_time_ns due_ns = 0;
+    if (computer->pace != NULL) {
+        due_ns = computer->began_ns + (is_unit ? computer->step.units[computer->units_told].after_ns
+                                               : computer->step.compute_ns);
+    }
+    post_turn(computer, is_unit ? TURN_UNIT : TURN_END, due_ns - gs_live_clock());
+}
+
+static void end_pass(gs_live_computer *computer)
+{
+    gs_time_ns passed_ns = -1;
+    if (computer->stream != NULL) {
+        passed_ns = device_ns(computer);
+        if (passed_ns < 0) {
+            post_turn(computer, TURN_END, look_again_ns);
+            return;
+        }
+    }
+    join_beside(computer);
+    if (computer->status != GS_OK) {
+        fail(computer);
+        return;
+    }
+    note_compute(computer, passed_ns);
+    gs_live_entity_backward(computer->entity, computer->loss);
 }
 
 void gs_live_compute_turn(gs_live_entity *entity, const gs_parcel *parcel)
@@ -240,32 +290,16 @@ void gs_live_compute_turn(gs_live_entity *entity, const gs_parcel *parcel)
     if (parcel->request != computer->gradient || !entity->in_backward) {
         return; /* of a gradient that was cancelled */
     }
-    if (computer->status != GS_OK) {
-        fail(computer);
+    if (parcel->slot == TURN_END) {
+        end_pass(computer);
         return;
     }
-    if (computer->units_told < entity->shared->config.job->unit_count) {
-        uint32_t unit = next_unit(computer);
-        computer->units_told++;
-        gs_live_entity_unit(entity, unit);
-        if (parcel->request == computer->gradient && entity->in_backward) {
-            gs_parcel next = turn_of(computer, next_due_ns(computer) - gs_live_clock());
-            gs_live_post(entity->shared, &next, false);
-        }
-        return;
+    uint32_t unit = next_unit(computer);
+    computer->units_told++;
+    gs_live_entity_unit(entity, unit);
+    if (!computer->is_told && parcel->request == computer->gradient && entity->in_backward) {
+        post_next(computer);
     }
-    gs_time_ns passed_ns = -1;
-    if (computer->stream != NULL) {
-        passed_ns = device_ns(computer);
-        if (passed_ns < 0) {
-            gs_parcel again = turn_of(computer, look_again_ns);
-            gs_live_post(entity->shared, &again, false);
-            return;
-        }
-    }
-    join_beside(computer);
-    note_compute(computer, passed_ns);
-    gs_live_entity_backward(entity, computer->loss);
 }
 
 void gs_live_compute_cancel(gs_live_entity *entity)
@@ -304,6 +338,38 @@ bool gs_live_is_computing(gs_live_entity *entity)
 }
 
 /* ---------------------------------------------------------------- opening */
+
+/* How much of GRAD is final before that many units may be told. A unit that is told may close a
+ * bucket, which may lie elsewhere than the unit where buckets are filled in an order that a profile
+ * gives (strategies/bucket.h). */
+static bool find_final_floats(gs_live_computer *computer)
+{
+    gs_live_entity *entity = computer->entity;
+    const gs_live_shared *shared = entity->shared;
+    const gs_job *job = shared->config.job;
+    const gs_bucket_plan *const plans[] = {shared->buckets, shared->buckets_rebuilt};
+    enum { PLANS = sizeof plans / sizeof *plans };
+    uint32_t *told = GS_TAKE(&entity->arena, uint32_t, PLANS * (size_t)job->unit_count);
+    computer->final_floats = GS_TAKE(&entity->arena, size_t, job->unit_count);
+    if (told == NULL || computer->final_floats == NULL) {
+        return false;
+    }
+    int64_t elements = 0, needed = 0;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        uint32_t unit = job->unit_count - 1 - i;
+        elements += job->unit_elements[unit];
+        needed = elements > needed ? elements : needed;
+        for (uint32_t p = 0; p < PLANS && plans[p] != NULL; p++) {
+            uint32_t bucket = plans[p]->bucket_of_unit[unit];
+            bool closes = ++told[p * job->unit_count + bucket] == plans[p]->units_in_bucket[bucket];
+            int64_t end = plans[p]->offsets[bucket + 1];
+            needed = closes && end > needed ? end : needed;
+        }
+        (void)gs_vectors_slice(&entity->memory.vectors, GS_GRAD, 0, needed,
+                               &computer->final_floats[i]);
+    }
+    return true;
+}
 
 /* Only where the entity's place must go on moving the network, and no device does the work. */
 static bool needs_thread(const gs_live_config *config)
@@ -347,10 +413,13 @@ gs_status gs_live_computer_open(gs_live_entity *entity, gs_error *err)
     if (!needs_thread(config)) {
         return GS_OK;
     }
+    computer->is_told = computer->pace == NULL;
     computer->weights = GS_TAKE(&entity->arena, float, count);
-    return computer->weights == NULL && count > 0
-               ? gs_fail(err, GS_ENOMEM, "no memory for worker %u's weights", entity->number)
-               : start_thread(computer, err);
+    if ((computer->weights == NULL && count > 0) ||
+        (computer->is_told && !find_final_floats(computer))) {
+        return gs_fail(err, GS_ENOMEM, "no memory for worker %u's weights", entity->number);
+    }
+    return start_thread(computer, err);
 }
 
 void gs_live_computer_close(gs_live_computer *computer)

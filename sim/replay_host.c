@@ -305,8 +305,8 @@ void gs_replay_gradient(gs_replay_entity *entity)
     gs_error err;
     entity->has_gradient = true;
     gs_entity_memory_begin(&entity->memory, &entity->plan);
-    if (gs_entity_memory_gradient(&entity->memory, entity->replay->workspace, &entity->plan, NULL,
-                                  &entity->loss, &err) != GS_OK) {
+    gs_gradient_request request = {.workspace = entity->replay->workspace, .plan = &entity->plan};
+    if (gs_entity_memory_gradient(&entity->memory, &request, &entity->loss, &err) != GS_OK) {
         (void)gs_fail_in(&err, "step %lld", (long long)gs_driver_step(entity->driver));
         fail(entity->replay, &err);
     }

@@ -17,9 +17,9 @@ static void compute(gs_team_job *job, uint32_t member)
     gs_sim_gradient *gradient = (gs_sim_gradient *)job;
     gs_sim *sim = gradient->sim;
     work_off(gradient);
-    gradient->status =
-        gs_entity_memory_gradient(&sim->entities[gradient->worker].memory, sim->workspaces[member],
-                                  &gradient->plan, NULL, &gradient->loss, &gradient->error);
+    gs_gradient_request request = {.workspace = sim->workspaces[member], .plan = &gradient->plan};
+    gradient->status = gs_entity_memory_gradient(&sim->entities[gradient->worker].memory, &request,
+                                                 &gradient->loss, &gradient->error);
 }
 
 gs_sim_gradient gs_sim_gradient_of(gs_sim *sim, uint32_t worker)

@@ -424,11 +424,25 @@ static int64_t count_nonzero(const float *floats, size_t count)
     return nonzero;
 }
 
-/* The sum over the passes becomes a mean, and what a device of this precision holds of it. */
-static void finish_gradient(gs_entity_memory *memory, float *gradient, uint32_t micro_steps)
+/* A gradient under way, in its last pass: floats [from, end) of it are final. */
+typedef struct finish {
+    gs_entity_memory *memory;
+    const gs_gradient_request *request;
+    float *gradient;
+    size_t from;
+    double largest; /* magnitude of them */
+} finish;
+
+/* The sum over the passes becomes a mean, and what a device of this precision holds of it, from
+ * there up to what is final. */
+static void finish_from(finish *at, size_t from)
 {
-    size_t count = memory->vectors.count;
+    gs_entity_memory *memory = at->memory;
+    float *gradient = at->gradient + from;
+    size_t count = at->from - from;
     double scale = memory->gradient_scale[GS_GRAD];
+    uint32_t micro_steps = at->request->plan->micro_steps;
+    at->from = from;
     if (micro_steps > 1) {
         gs_kernel_scale(gradient, NULL, NULL, count, (float)(1.0 / micro_steps));
     }
@@ -436,63 +450,91 @@ static void finish_gradient(gs_entity_memory *memory, float *gradient, uint32_t 
         gs_kernel_scale(gradient, NULL, NULL, count, (float)scale);
     }
     gs_number number = memory->config.number;
-    if (number != GS_FP16 && number != GS_BF16) {
-        return; /* nothing is rounded */
+    if (number == GS_FP16 || number == GS_BF16) { /* else nothing is rounded */
+        int64_t before = count_nonzero(gradient, count);
+        gs_half_round(number, gradient, count);
+        memory->rounded_elements += before;
+        memory->underflown_elements += before - count_nonzero(gradient, count);
     }
-    int64_t before = count_nonzero(gradient, count);
-    gs_half_round(number, gradient, count);
-    memory->rounded_elements += before;
-    memory->underflown_elements += before - count_nonzero(gradient, count);
+    double largest = gs_largest_magnitude(gradient, count);
+    at->largest = largest > at->largest ? largest : at->largest;
 }
 
-gs_status gs_entity_memory_gradient(gs_entity_memory *memory, gs_task_workspace *workspace,
-                                    const gs_plan *plan, const float *weights, double *out_loss,
-                                    gs_error *err)
+/* Layers come from the last to the first and lie in that order, so all behind this one is final. */
+static void finish_layer(void *context, uint32_t layer)
 {
+    finish *at = context;
+    const gs_network *network = gs_task_network(at->memory->config.task);
+    finish_from(at, (size_t)network->layers[layer].offset);
+    at->request->final(at->request->context, at->memory->vectors.count - at->from);
+}
+
+/* One pass after the other. The last one tells of its layers where somebody listens. */
+static gs_status take_passes(finish *at, const float *weights, double *out_sum, gs_error *err)
+{
+    const gs_entity_memory *memory = at->memory;
     const gs_entity_memory_config *config = &memory->config;
-    uint32_t micro_steps = plan->micro_steps;
-    int64_t first_pass = memory->first_pass;
-    *out_loss = (double)NAN;
-    if (config->task == NULL) {
-        return GS_OK;
-    }
-    GS_ASSERT(config->self.role == GS_WORKER && workspace != NULL && micro_steps > 0);
-    size_t count = memory->vectors.count;
-    float *gradient = memory->vectors.data + GS_GRAD * count;
-    weights = weights != NULL ? weights : memory->vectors.data + plan->at * count;
-    if (plan->dummy) {
-        memset(gradient, 0, count * sizeof *gradient);
-        memory->gradient_max = 0.0;
-        *out_loss = 0.0;
-        return GS_OK;
-    }
-    double sum = 0.0;
+    const gs_plan *plan = at->request->plan;
     int64_t before = memory->first_sample;
-    for (uint32_t micro = 0; micro < micro_steps; micro++) {
-        gs_sample_range samples =
-            gs_sample_range_of(config->task, config->batch_per_rank, config->self.index,
-                               first_pass + micro, before, plan);
-        gs_task_request request = {
+    *out_sum = 0.0;
+    for (uint32_t micro = 0; micro < plan->micro_steps; micro++) {
+        int64_t number = memory->first_pass + micro;
+        gs_sample_range samples = gs_sample_range_of(config->task, config->batch_per_rank,
+                                                     config->self.index, number, before, plan);
+        gs_task_request pass = {
             .rank = config->self.index,
             .first_sample = samples.first,
             .sample_count = samples.count,
             .accumulate = micro > 0,
         };
-        double loss;
-        if (gs_task_gradient(workspace, &request, weights, gradient, &loss, err) != GS_OK) {
-            return gs_fail_in(err, "worker %d, pass %lld", config->self.index,
-                              (long long)(first_pass + micro));
+        if (micro + 1 == plan->micro_steps && at->request->final != NULL) {
+            pass.layer_ready = finish_layer;
+            pass.context = at;
         }
-        sum += loss;
+        double loss;
+        if (gs_task_gradient(at->request->workspace, &pass, weights, at->gradient, &loss, err) !=
+            GS_OK) {
+            return gs_fail_in(err, "worker %d, pass %lld", config->self.index, (long long)number);
+        }
+        *out_sum += loss;
         before += samples.count;
     }
-    finish_gradient(memory, gradient, micro_steps);
-    memory->gradient_max = gs_largest_magnitude(gradient, count);
+    return GS_OK;
+}
+
+gs_status gs_entity_memory_gradient(gs_entity_memory *memory, const gs_gradient_request *request,
+                                    double *out_loss, gs_error *err)
+{
+    const gs_entity_memory_config *config = &memory->config;
+    const gs_plan *plan = request->plan;
+    *out_loss = (double)NAN;
+    if (config->task == NULL) {
+        return GS_OK;
+    }
+    GS_ASSERT(config->self.role == GS_WORKER && request->workspace != NULL);
+    GS_ASSERT(plan->micro_steps > 0);
+    size_t count = memory->vectors.count;
+    const float *weights =
+        request->weights != NULL ? request->weights : memory->vectors.data + plan->at * count;
+    finish at = {.memory = memory,
+                 .request = request,
+                 .gradient = memory->vectors.data + GS_GRAD * count,
+                 .from = count};
+    if (plan->dummy) {
+        memset(at.gradient, 0, count * sizeof *at.gradient);
+        memory->gradient_max = 0.0;
+        *out_loss = 0.0;
+        return GS_OK;
+    }
+    double sum;
+    GS_TRY(take_passes(&at, weights, &sum, err));
+    finish_from(&at, 0);
+    memory->gradient_max = at.largest;
     if (!isfinite(memory->gradient_max) && gs_task_optimizer(config->task)->loss_scale > 0.0) {
         return gs_fail(err, GS_EDIVERGED, "worker %d, pass %lld: the gradient is not finite",
-                       config->self.index, (long long)first_pass);
+                       config->self.index, (long long)memory->first_pass);
     }
-    *out_loss = sum / micro_steps;
+    *out_loss = sum / plan->micro_steps;
     return GS_OK;
 }
 

@@ -180,16 +180,28 @@ void gs_entity_memory_begin(gs_entity_memory *memory, const gs_plan *plan);
 /* The gradient begun last was cancelled, whether it was made or not: it counts for nothing but the
  * passes and samples that it began. */
 void gs_entity_memory_cancel(gs_entity_memory *memory);
+/* Says that the last `count` floats of GRAD are what they stay. Called with growing counts, from
+ * inside gs_entity_memory_gradient and on its thread. */
+typedef void gs_gradient_final(void *context, size_t count);
+
+typedef struct gs_gradient_request {
+    gs_task_workspace *workspace; /* for batches of gs_samples_max; NULL in timing-only runs */
+    const gs_plan *plan;          /* of the step that began last */
+    const float *weights;         /* a copy of vector plan->at as it began; NULL: it is as it was */
+    gs_gradient_final *final;     /* NULL: nobody listens */
+    void *context;                /* for final */
+} gs_gradient_request;
+
 /* GRAD becomes the mean gradient, times the loss scale, at vector plan->at over the samples of the
- * passes of the step that began last, *out_loss their mean loss (NAN in timing-only runs); both are
- * 0 for a dummy. workspace: for batches of gs_samples_max; NULL in timing-only runs. weights: a
- * copy of that vector as the step began; NULL: it is as it was. May run on a thread of its own
- * while others read and write vectors that are neither of the two. Errors: GS_EDIVERGED, naming the
- * worker: the loss is not finite, or the gradient while no dynamic loss scale leaves it out. */
+ * passes of the step, *out_loss their mean loss (NAN in timing-only runs); both are 0 for a dummy.
+ * May run on a thread of its own while others read and write vectors that are neither of the two,
+ * and that of GRAD which is final. Layers become final one by one, the last one first, in the
+ * step's last pass; a listener hears nothing of a dummy and of timing-only runs. Errors:
+ * GS_EDIVERGED, naming the worker: the loss is not finite, or the gradient while no dynamic loss
+ * scale leaves it out; what was said to be final before is then not to be learned from. */
 GS_MUST_USE gs_status gs_entity_memory_gradient(gs_entity_memory *memory,
-                                                gs_task_workspace *workspace, const gs_plan *plan,
-                                                const float *weights, double *out_loss,
-                                                gs_error *err);
+                                                const gs_gradient_request *request,
+                                                double *out_loss, gs_error *err);
 
 /* Floats of a whole vector; NULL and 0 in timing-only runs. */
 const float *gs_entity_memory_vector(const gs_entity_memory *memory, uint32_t vector,

@@ -56,7 +56,8 @@ static void step(side *at, int64_t elements, float *from_outside)
     gs_error err = {.text = ""};
     double loss;
     gs_entity_memory_begin(memory, &plan);
-    expect(gs_entity_memory_gradient(memory, at->workspace, &plan, NULL, &loss, &err) == GS_OK,
+    gs_gradient_request request = {.workspace = at->workspace, .plan = &plan};
+    expect(gs_entity_memory_gradient(memory, &request, &loss, &err) == GS_OK,
            err.text, "gradient");
     for (int vop = 0; vop < GS_VOP_COUNT; vop++) {
         expect(gs_entity_memory_vec(memory, (gs_vop)vop, slice(GS_OWN, third, third),

@@ -137,7 +137,8 @@ static gs_status take_gradient(gs_task_workspace *of, const gs_plan *step, doubl
                                gs_error *err)
 {
     gs_entity_memory_begin(&memory, step);
-    return gs_entity_memory_gradient(&memory, of, step, NULL, out_loss, err);
+    gs_gradient_request request = {.workspace = of, .plan = step};
+    return gs_entity_memory_gradient(&memory, &request, out_loss, err);
 }
 
 /* Two passes of worker 1 of 3 are samples [4, 8) and [16, 20): pass p takes [(3 p + 1) 4, + 4). */
@@ -159,6 +160,60 @@ Test(entity_memory, a_gradient_is_the_mean_over_its_passes)
         cr_assert(fabsf(vector(GS_GRAD)[i] - (first[i] + second[i]) / 2) < 1e-6F, "element %zu", i);
     }
     cr_expect_eq(memory.passes, 2);
+}
+
+/* What a listener saw: how much was final, and the bits of it then. */
+typedef struct heard {
+    size_t counts[8];
+    uint32_t times;
+    float *seen; /* [count] */
+} heard;
+
+static void listen(void *context, size_t count)
+{
+    heard *to = context;
+    size_t before = to->times == 0 ? 0 : to->counts[to->times - 1];
+    cr_assert(to->times < 8 && count > before && count <= made.count);
+    size_t first = made.count - count;
+    memcpy(to->seen + first, memory.vectors.data + GS_GRAD * made.count + first,
+           (count - before) * sizeof *to->seen);
+    to->counts[to->times++] = count;
+}
+
+/* Layers lie in forward order and come from the last one on, so with each of them all behind its
+ * first float is final: in the second of two passes only, and by then scaled (by 1/2) and rounded.
+ */
+Test(entity_memory, layers_of_a_gradient_become_final_one_by_one_and_stay)
+{
+    for (int precision = 0; precision < 2; precision++) {
+        gs_entity_memory_config config = config_of(0);
+        config.number = precision == 0 ? GS_FP32 : GS_BF16;
+        make(&config);
+        gs_error err;
+        double loss, wanted_loss;
+        heard to = {.seen = GS_TAKE(&made.arena, float, made.count)};
+        float *wanted = GS_TAKE(&made.arena, float, made.count);
+        cr_assert_eq(take_gradient(workspace, plan(2), &wanted_loss, &err), GS_OK);
+        memcpy(wanted, vector(GS_GRAD), made.count * sizeof *wanted);
+        double largest = memory.gradient_max;
+        make(&config);
+        gs_gradient_request request = {
+            .workspace = workspace, .plan = plan(2), .final = listen, .context = &to};
+        gs_entity_memory_begin(&memory, request.plan);
+        cr_assert_eq(gs_entity_memory_gradient(&memory, &request, &loss, &err), GS_OK);
+        const gs_network *network = gs_task_network(made.task);
+        uint32_t layers = 0;
+        for (uint32_t l = network->layer_count; l-- > 0;) {
+            if (network->layers[l].parameter_count > 0) {
+                cr_assert_eq(to.counts[layers++], made.count - (size_t)network->layers[l].offset);
+            }
+        }
+        cr_expect_eq(to.times, layers);
+        cr_expect_gt(layers, 1);
+        cr_expect_eq(memcmp(to.seen, wanted, made.count * sizeof *wanted), 0);
+        cr_expect_eq(memcmp(vector(GS_GRAD), wanted, made.count * sizeof *wanted), 0);
+        cr_expect(loss == wanted_loss && memory.gradient_max == largest);
+    }
 }
 
 Test(entity_memory, each_vector_has_optimizer_state_of_its_own)

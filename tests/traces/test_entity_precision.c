@@ -257,7 +257,8 @@ static void take_gradient(const gs_task *task, gs_number number)
     cr_assert_eq(gs_task_workspace_create(task, BATCH, &made.arena, &workspace, &err), GS_OK);
     cr_assert_eq(gs_entity_memory_init(&ranks[0], &config, &made.arena, &err), GS_OK);
     gs_entity_memory_begin(&ranks[0], &plan);
-    cr_assert_eq(gs_entity_memory_gradient(&ranks[0], workspace, &plan, NULL, &loss, &err), GS_OK);
+    gs_gradient_request request = {.workspace = workspace, .plan = &plan};
+    cr_assert_eq(gs_entity_memory_gradient(&ranks[0], &request, &loss, &err), GS_OK);
 }
 
 Test(entity_precision, gradients_are_scaled_and_rounded_once_they_are_computed)
