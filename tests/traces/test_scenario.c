@@ -120,7 +120,38 @@ Test(scenario, every_section_parses_and_is_refused_for_a_run)
     cr_expect_eq(gs_scenario_runnable(&scenario, &err), GS_EUNSUPPORTED);
     cr_expect_str_eq(err.text,
                      GS_TEST_SOURCE_DIR "/tests/data/every_section.json: workload.optimizer.rate: "
-                                        "a sweep is not supported yet: use one value");
+                                        "has several values; `gradsync sweep` runs them all, "
+                                        "others take one");
+}
+
+Test(scenario, values_of_a_sweep_are_told_as_they_were_written)
+{
+    cr_assert_eq(READ_DEMO("workload.model.hidden=[{\"sweep\":[32,64]},16]",
+                           "noise.compute={\"sweep\":[{\"kind\":\"none\"}]}"),
+                 GS_OK, "%s", err.text);
+    cr_assert_eq(scenario.dimension_count, 2u);
+    const gs_scenario_dimension *hidden = &scenario.dimensions[0];
+    const gs_scenario_dimension *noise = &scenario.dimensions[1];
+    cr_expect_str_eq(hidden->path, "workload.model.hidden[0]");
+    cr_assert_eq(hidden->count, 2u);
+    cr_expect_str_eq(hidden->values[0], "32");
+    cr_expect_str_eq(hidden->values[1], "64");
+    cr_expect_str_eq(noise->path, "noise.compute");
+    cr_assert_eq(noise->count, 1u);
+    cr_expect_str_eq(noise->values[0], "{\"kind\":\"none\"}");
+}
+
+Test(scenario, a_path_names_a_field_of_its_section)
+{
+    const gs_field *count = gs_scenario_field("cluster.nodes.0.count");
+    cr_assert_not_null(count);
+    cr_expect_eq(count->kind, GS_FIELD_INT);
+    cr_expect_eq(gs_scenario_field("cluster.nodes[12].count"), count);
+    cr_expect_eq(gs_scenario_field("cluster.links.nic.bandwidth")->kind, GS_FIELD_RATE);
+    cr_expect_eq(gs_scenario_field("seed")->kind, GS_FIELD_INT);
+    cr_expect_null(gs_scenario_field("cluster.nodes.count"));
+    cr_expect_null(gs_scenario_field("cluster.links.nic.width"));
+    cr_expect_null(gs_scenario_field("workload.model.hidden"));
 }
 
 Test(scenario, each_section_without_an_engine_refuses_a_run_by_name)
@@ -134,7 +165,8 @@ Test(scenario, each_section_without_an_engine_refuses_a_run_by_name)
          "gates: not supported yet; remove it"},
         {"cluster.servers.at=node:gpu/1", "cluster.servers.at: not supported yet; remove it"},
         {"cluster.links.nic.bandwidth={\"sweep\":[\"1Gbit/s\",\"2Gbit/s\"]}",
-         "cluster.links.nic.bandwidth: a sweep is not supported yet: use one value"},
+         "cluster.links.nic.bandwidth: has several values; `gradsync sweep` runs them all, others "
+         "take one"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char expected[256];

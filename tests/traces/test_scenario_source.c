@@ -229,8 +229,8 @@ Test(scenario_source, a_sweep_inside_a_list_is_found_and_written_back)
 {
     cr_assert_eq(READ_DEMO("workload.model.hidden=[{\"sweep\":[32,64]},16]"), GS_OK, "%s",
                  err.text);
-    cr_expect_str_eq(scenario.unsupported, "workload.model.hidden[0]: a sweep is not supported "
-                                           "yet: use one value");
+    cr_expect_str_eq(scenario.unsupported, "workload.model.hidden[0]: has several values; "
+                                           "`gradsync sweep` runs them all, others take one");
     char *text = gs_json_write(scenario.resolved, false);
     cr_expect(strstr(text, "\"hidden\":[{\"sweep\":[32,64]},16]") != NULL, "%s", text);
     free(text);

@@ -1,5 +1,6 @@
 #include "traces/scenario/scenario.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -12,7 +13,9 @@ static gs_status read_parts(gs_scenario_reader *reader, gs_error *err)
     out->name = reader->source.name;
     out->file = reader->source.merged.file;
     if (reader->source.sweep_count > 0) {
-        gs_scenario_unsupported(reader, "%s: a sweep is not supported yet: use one value",
+        gs_scenario_unsupported(reader,
+                                "%s: has several values; `gradsync sweep` runs them all, others "
+                                "take one",
                                 reader->source.sweeps[0].path);
     }
     GS_TRY(gs_scenario_check_keys(reader, err));
@@ -47,6 +50,49 @@ static gs_status keep_notes(gs_scenario_reader *reader, gs_error *err)
     return GS_OK;
 }
 
+static gs_status keep_dimension(gs_scenario_reader *reader, const gs_scenario_sweep *sweep,
+                                gs_scenario_dimension *out, gs_error *err)
+{
+    gs_json_at object = {.value = sweep->object, .file = reader->out->file};
+    gs_json_at list;
+    gs_json_at value;
+    bool is_there = gs_json_find(&object, "sweep", &list);
+    GS_ASSERT(is_there);
+    uint32_t count = (uint32_t)gs_json_count(list.value);
+    const char **values = GS_TAKE(reader->arena, const char *, count);
+    const char *path = gs_arena_text(reader->arena, sweep->path);
+    if (values == NULL || path == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    for (size_t i = 0; gs_json_walk(&list, i, &value); i++) {
+        char *text = gs_json_write(value.value, false);
+        values[i] = text == NULL ? NULL : gs_arena_text(reader->arena, text);
+        free(text);
+        if (values[i] == NULL) {
+            return gs_scenario_no_memory(reader, err);
+        }
+    }
+    *out = (gs_scenario_dimension){.path = path, .values = values, .count = count};
+    return GS_OK;
+}
+
+static gs_status keep_dimensions(gs_scenario_reader *reader, gs_error *err)
+{
+    uint32_t count = reader->source.sweep_count;
+    gs_scenario_dimension *dimensions = GS_TAKE(reader->arena, gs_scenario_dimension, count);
+    gs_status status = dimensions == NULL ? gs_scenario_no_memory(reader, err) : GS_OK;
+    for (uint32_t i = 0; i < count && status == GS_OK; i++) {
+        status = keep_dimension(reader, &reader->source.sweeps[i], &dimensions[i], err);
+    }
+    if (status != GS_OK) {
+        gs_scenario_free(reader->out);
+        return status;
+    }
+    reader->out->dimensions = dimensions;
+    reader->out->dimension_count = count;
+    return GS_OK;
+}
+
 gs_status gs_scenario_read(const char *file, const gs_scenario_options *options, gs_arena *arena,
                            gs_scenario *out, gs_error *err)
 {
@@ -66,6 +112,9 @@ gs_status gs_scenario_read(const char *file, const gs_scenario_options *options,
     }
     if (status == GS_OK) {
         status = keep_notes(reader, said);
+        if (status == GS_OK) {
+            status = keep_dimensions(reader, said);
+        }
     } else {
         (void)gs_scenario_source_blame(&reader->source, said);
     }

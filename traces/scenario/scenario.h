@@ -31,6 +31,9 @@
 
 enum { GS_NAME_BYTES = 64, GS_CALIBRATION_KEY_BYTES = 96 };
 
+/* Of nics: do they read and write the memory of devices, or are messages staged in the host's? */
+typedef enum gs_gpudirect { GS_GPUDIRECT_ON, GS_GPUDIRECT_OFF } gs_gpudirect;
+
 /* cluster.nodes[]: `count` equal nodes. Ranks are numbered node by node in file order. */
 typedef struct gs_node_group {
     char name[GS_NAME_BYTES];
@@ -44,6 +47,7 @@ typedef struct gs_node_group {
     double watts;                 /* per node, under load; 0: not stated */
     double nic_scale;             /* the rate of their nic is that of links.nic, times it */
     double overlap_slowdown;      /* compute takes so many times as long beside communication */
+    int gpudirect;                /* gs_gpudirect */
 } gs_node_group;
 
 /* cluster.codecs[]: what a codec was measured to take. */
@@ -79,7 +83,7 @@ typedef enum gs_link_sockets { GS_SOCKETS_CHANNEL, GS_SOCKETS_PROCESS } gs_link_
 /* cluster.links.NAME: `nic` joins nodes, one a node and direction; `intra` joins the ranks of a
  * node, one a rank and direction. */
 typedef struct gs_link {
-    int class_index;           /* into gs_link_class_names */
+    int class_index;           /* gs_link_class */
     int64_t bandwidth_bps;     /* nominal, per direction */
     gs_time_ns latency_ns;     /* one message, end to end */
     double efficiency;         /* share of the nominal rate that payload gets */
@@ -87,16 +91,30 @@ typedef struct gs_link {
     int64_t window_bytes;      /* per process: a sender may be so far ahead of what came; 0: any */
     int64_t queue_bytes;       /* with a window: a card is one queue, and has so much of a socket;
                                   0: it serves sockets in turn */
-    gs_time_ns per_message_ns; /* per process: of the sender, before a message is in its socket */
-    const gs_curve *curve;     /* measured; NULL: none */
+    gs_time_ns per_message_ns; /* of the sender, before a message begins */
+    int64_t eager_bytes;       /* larger messages go by rendezvous; 0: none */
+    double loss;               /* tcp: share of packets, below 1 */
+    int64_t segment_bytes;     /* tcp: payload of a packet */
+    int64_t initial_window;    /* tcp: segments; 0: no slow start */
+    gs_time_ns idle_ns;        /* tcp: a connection is idle after so long */
+    int64_t staging_bps;       /* nic: of copies between device and host; no GPUDirect */
+    int64_t staging_chunk_bytes;
+    const gs_curve *curve; /* measured; NULL: none */
     char curve_file[256];
     gs_rate_trace trace;     /* from noise.bandwidth */
     gs_rate_process process; /* likewise: of each link its own path, by the run's seed */
     char trace_file[256];
 } gs_link;
 
-extern const char
-    *const gs_link_class_names[]; /* nvlink pcie infiniband roce tcp; NULL-terminated */
+typedef enum gs_link_class {
+    GS_LINK_NVLINK,
+    GS_LINK_PCIE,
+    GS_LINK_INFINIBAND,
+    GS_LINK_ROCE,
+    GS_LINK_TCP
+} gs_link_class;
+
+extern const char *const gs_link_class_names[]; /* by gs_link_class, NULL-terminated */
 
 typedef struct gs_cluster {
     gs_fabric topology;
@@ -242,6 +260,13 @@ typedef enum gs_network_mode {
 
 extern const char *const gs_network_mode_names[]; /* by gs_network_mode, NULL-terminated */
 
+/* A value {"sweep": [4, 8]} of the file. */
+typedef struct gs_scenario_dimension {
+    const char *path;          /* "cluster.nodes[0].count" */
+    const char *const *values; /* [count], as JSON on one line */
+    uint32_t count;
+} gs_scenario_dimension;
+
 typedef struct gs_scenario {
     const char *name; /* file name without folder and ending, or the bundled name */
     const char *file;
@@ -272,10 +297,17 @@ typedef struct gs_scenario {
     const char *unsupported; /* "faults: not supported yet; remove it": the first such; or NULL */
     const gs_stored_input *inputs; /* [input_count]: files of data, where the data was read */
     uint32_t input_count;
+    const gs_scenario_dimension *dimensions; /* [dimension_count]: of these values the first counts,
+                                                and `unsupported` says so */
+    uint32_t dimension_count;
     const char *const *notes; /* [note_count], what is odd but allowed, a line each */
     uint32_t note_count;
     const char *data_dir; /* where bundled data lies, as the options said */
 } gs_scenario;
+
+/* The field that a path of a scenario's own sections names, such as "cluster.nodes.0.count"; NULL:
+ * a key of a part's (models, data, strategies), or none. */
+const gs_field *gs_scenario_field(const char *path);
 
 typedef struct gs_scenario_options {
     const char *const *overrides; /* "key=value" words */

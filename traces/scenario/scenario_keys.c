@@ -110,6 +110,40 @@ static bool has_key(const section *part, const char *key)
     return false;
 }
 
+/* "cluster.nodes.0" and "cluster.nodes[0]" as "cluster.nodes[]". */
+static void section_path(const char *path, size_t length, char out[GS_JSON_PATH_BYTES])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + 3 < GS_JSON_PATH_BYTES; i++) {
+        bool opens = path[i] == '[' || path[i] == '.';
+        size_t digits = opens ? strspn(path + i + 1, "0123456789") : 0;
+        if (digits > 0) {
+            memcpy(out + used, "[]", 2);
+            used += 2;
+            i += digits + (path[i] == '[' && path[i + 1 + digits] == ']' ? 1 : 0);
+        } else {
+            out[used++] = path[i];
+        }
+    }
+    out[used] = '\0';
+}
+
+const gs_field *gs_scenario_field(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    const char *key = dot == NULL ? path : dot + 1;
+    char wanted[GS_JSON_PATH_BYTES];
+    section_path(path, dot == NULL ? 0 : (size_t)(dot - path), wanted);
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (sections[i].table != NULL && strcmp(sections[i].path, wanted) == 0) {
+            size_t index = gs_config_find(sections[i].table, key);
+            return index < sections[i].table->field_count ? &sections[i].table->fields[index]
+                                                          : NULL;
+        }
+    }
+    return NULL;
+}
+
 /* How many letters a and b share from the start. */
 static size_t shared(const char *a, const char *b)
 {
