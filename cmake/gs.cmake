@@ -49,8 +49,10 @@ if(GS_COVERAGE)
   target_link_options(gs_options INTERFACE --coverage)
 endif()
 
-# Random123 without optimisation is ten times slower; tests draw hundreds of millions of numbers.
-set_source_files_properties("${CMAKE_SOURCE_DIR}/base/rng.c" PROPERTIES COMPILE_OPTIONS -O2)
+# Random123 without optimisation is ten times slower; tests draw hundreds of millions of
+# numbers, many of them for resamples.
+set_source_files_properties("${CMAKE_SOURCE_DIR}/base/rng.c"
+  "${CMAKE_SOURCE_DIR}/traces/stats/bootstrap.c" PROPERTIES COMPILE_OPTIONS -O2)
 
 # Likewise the layers of networks, which tests train; at -O2 gcc vectorises few of their loops.
 if(NOT GS_COVERAGE)

@@ -63,14 +63,16 @@ static double of_all(const resampling *work)
     return work->statistic(work->copies, work->samples->counts);
 }
 
+/* Two places a draw: 32 bits are plenty for samples of a comparison. */
 static double of_round(const resampling *work, uint32_t round)
 {
     for (uint32_t s = 0; s < GS_BCA_SAMPLES_MAX; s++) {
         gs_rng_key key = {.seed = 0, .purpose = GS_RNG_BOOTSTRAP, .entity = s};
         uint32_t count = work->samples->counts[s];
+        uint64_t bits = 0;
         for (uint32_t i = 0; i < count; i++) {
-            uint32_t at = (uint32_t)(gs_rng_uniform(key, round, i) * count);
-            work->copies[s][i] = work->samples->values[s][at < count ? at : count - 1];
+            bits = i % 2 == 0 ? gs_rng_bits(key, round, i / 2) : bits >> 32;
+            work->copies[s][i] = work->samples->values[s][(bits & UINT32_MAX) * count >> 32];
         }
     }
     return work->statistic(work->copies, work->samples->counts);

@@ -5,31 +5,40 @@
 
 #include "base/assert.h"
 
-enum { PANELS = 400 };
+/* Of a shift that is found, relative: far below what a person reads. */
+#define PRECISION 1e-7
 
-/* Density of a standard deviation of n - 1 = `freedom` degrees over its true value. */
-static double spread_density(double ratio, double freedom)
+/* Logarithm of the part of the density below that does not depend on the ratio. */
+static double log_scale(double freedom)
 {
     double half = freedom / 2.0;
-    return exp(log(2.0) + half * log(half) - lgamma(half) + (freedom - 1.0) * log(ratio) -
-               half * ratio * ratio);
+    return log(2.0) + half * log(half) - lgamma(half);
+}
+
+/* Density of a standard deviation of n - 1 = `freedom` degrees over its true value; of one degree
+ * it has its peak at 0. */
+static double spread_density(double ratio, double freedom, double scale)
+{
+    double power = freedom == 1.0 ? 0.0 : (freedom - 1.0) * log(ratio);
+    return exp(scale + power - freedom / 2.0 * ratio * ratio);
 }
 
 /* Chance that (Z + shift) / S > critical, Z normal and S the spread found over the true one: the
  * normal part has a closed form, the other is integrated by Simpson's rule where it has its weight
- * (12 of its standard deviations, about 1 / sqrt(2 freedom) each). */
+ * (12 of its standard deviations, about 1 / sqrt(2 freedom) each), in panels that are small against
+ * the width 1 / critical in which the normal part falls. */
 static double noncentral_tail(double critical, double shift, double freedom)
 {
     double reach = 12.0 / sqrt(2.0 * freedom);
     double low = fmax(0.0, 1.0 - reach);
-    double width = (1.0 + reach - low) / PANELS;
+    int panels = 2 * (50 + (int)fmin(12.0 * critical, 1e5));
+    double width = (1.0 + reach - low) / panels;
+    double scale = log_scale(freedom);
     double sum = 0.0;
-    for (int i = 0; i <= PANELS; i++) {
+    for (int i = 0; i <= panels; i++) {
         double ratio = low + i * width;
-        double weight = i == 0 || i == PANELS ? 1.0 : i % 2 == 1 ? 4.0 : 2.0;
-        double density = ratio > 0.0 ? spread_density(ratio, freedom) : 0.0;
-        /* One degree of freedom has its density at 0 too. */
-        density = ratio == 0.0 && freedom == 1.0 ? spread_density(1e-300, freedom) : density;
+        double weight = i == 0 || i == panels ? 1.0 : i % 2 == 1 ? 4.0 : 2.0;
+        double density = spread_density(ratio, freedom, scale);
         sum += weight * density * gsl_cdf_ugaussian_P(shift - critical * ratio);
     }
     return sum * width / 3.0;
@@ -58,7 +67,7 @@ double gs_detectable_shift(uint32_t pairs, double spread, double alpha, double p
         low = high;
         high *= 2.0;
     }
-    for (int i = 0; i < 60; i++) {
+    while (high - low > PRECISION * high) {
         double middle = low + (high - low) / 2.0;
         if (gs_paired_power(pairs, middle, spread, alpha) < power) {
             low = middle;
