@@ -117,13 +117,14 @@ static gs_status measure_model(measuring *in, gs_measured_rank *own, gs_error *e
         is_rank ? gs_measured_model_create(in->scenario, in->self, in->arena, &model, err) : GS_OK;
     if (status == GS_EUNSUPPORTED) {
         note(in, "layers: not measured: %s", err->text);
-        return GS_OK;
+        status = GS_OK;
     }
     GS_TRY(status);
-    GS_TRY(meet(in, err));
-    if (is_rank) {
-        GS_TRY(gs_measure_model(model, &own->model, err));
+    GS_TRY(meet(in, err)); /* servers too, who do not know what the ranks have */
+    if (model == NULL) {
+        return GS_OK;
     }
+    GS_TRY(gs_measure_model(model, &own->model, err));
     if (in->out->process_count > in->scenario->ranks) {
         note(in, "compute beside communication: not measured with servers");
         return GS_OK;
@@ -170,6 +171,11 @@ static gs_status gather_ranks(measuring *in, const gs_measured_rank *own, gs_err
 
 /* ---------------------------------------------------------------- links */
 
+static bool is_usual(const gs_link_times *link, const double *scales)
+{
+    return fabs(scales[link->from] - 1.0) + fabs(scales[link->to] - 1.0) <= 0.0;
+}
+
 /* The usual pairs as one link: repeats of the same point side by side. */
 static gs_status fit_together(measuring *in, const gs_link_survey *survey, const double *scales,
                               gs_link_fit *out, gs_error *err)
@@ -188,8 +194,7 @@ static gs_status fit_together(measuring *in, const gs_link_survey *survey, const
         }
         for (uint32_t i = 0; i < survey->link_count; i++) {
             const gs_link_times *link = &survey->links[i];
-            bool is_usual = fabs(scales[link->from] - 1.0) + fabs(scales[link->to] - 1.0) <= 0.0;
-            for (uint32_t r = 0; is_usual && r < link->points[p].repeats; r++) {
+            for (uint32_t r = 0; is_usual(link, scales) && r < link->points[p].repeats; r++) {
                 points[p].times_ns[points[p].repeats++] = link->points[p].times_ns[r];
             }
         }
@@ -207,6 +212,36 @@ static gs_status fit_together(measuring *in, const gs_link_survey *survey, const
              worst->messages, (long long)worst->bytes,
              worst->pattern == GS_LINK_STREAM ? "in a row" : "to and fro", 1.0 + out->misfit_ratio);
     }
+    return GS_OK;
+}
+
+/* Of the usual pairs, all repeats as of one link. */
+static gs_status find_window(measuring *in, const gs_link_survey *survey, const double *scales,
+                             gs_measured_links *out, gs_error *err)
+{
+    uint32_t repeats = 0, count = 0;
+    for (uint32_t i = 0; i < survey->link_count; i++) {
+        repeats += survey->links[i].points[0].repeats;
+    }
+    double *ahead_ns = GS_TAKE(in->arena, double, repeats);
+    double *round_trip_ns = GS_TAKE(in->arena, double, repeats);
+    double *scratch = GS_TAKE(in->arena, double, repeats);
+    if (ahead_ns == NULL || round_trip_ns == NULL || scratch == NULL) {
+        return no_memory(err);
+    }
+    for (uint32_t i = 0; i < survey->link_count; i++) {
+        const gs_link_times *link = &survey->links[i];
+        const gs_link_point *ping = &link->points[0];
+        for (uint32_t r = 0; is_usual(link, scales) && r < ping->repeats; r++) {
+            round_trip_ns[count] = ping->times_ns[r] / ping->messages;
+            ahead_ns[count++] = link->ahead_ns[r];
+        }
+    }
+    gs_link_ahead seen = {.ahead_ns = gs_median_estimate(ahead_ns, count, scratch),
+                          .rate_bps = out->fit.rate_bps,
+                          .round_trip_ns = gs_middle_of(round_trip_ns, count).median,
+                          .stream_bytes = gs_link_stream_bytes()};
+    out->window_count = gs_link_window_of(&seen, &out->window_bytes) ? count : 0;
     return GS_OK;
 }
 
@@ -253,7 +288,8 @@ static gs_status fit_links(measuring *in, const gs_link_survey *survey, gs_measu
     note_slow_pairs(in, pairs, survey->link_count, rates);
     out->pairs = survey->link_count;
     out->all_pairs = survey->all_pairs;
-    return fit_together(in, survey, out->scales, &out->fit, err);
+    GS_TRY(fit_together(in, survey, out->scales, &out->fit, err));
+    return find_window(in, survey, out->scales, out, err);
 }
 
 /* party_of: as of gs_measure_links. Nothing where no party has two members. */

@@ -26,8 +26,10 @@ typedef struct gs_measured_rank { /* a process: a rank, or a server */
 typedef struct gs_measured_links {
     uint32_t pairs; /* 0: none measured */
     bool all_pairs;
-    gs_link_fit fit; /* of all whose two ends are as usual */
-    double *scales;  /* [process_count], of the usual rate */
+    gs_link_fit fit;          /* of all whose two ends are as usual */
+    gs_estimate window_bytes; /* likewise (traces/link_fit.h) */
+    uint32_t window_count;    /* times it was measured; 0: not seen */
+    double *scales;           /* [process_count], of the usual rate */
 } gs_measured_links;
 
 typedef struct gs_measured_codec {

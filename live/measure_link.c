@@ -13,6 +13,11 @@ const int64_t gs_link_sizes[GS_LINK_SIZES] = {4, 3000, 48000, 190000, 760000, 20
 static const uint32_t rounds_of[GS_LINK_SIZES] = {8, 4, 2, 1, 1, 1};
 static const uint32_t stream_of[GS_LINK_SIZES] = {64, 32, 8, 4, 3, 2};
 
+int64_t gs_link_stream_bytes(void)
+{
+    return gs_link_sizes[GS_LINK_SIZES - 1] * stream_of[GS_LINK_SIZES - 1];
+}
+
 /* A direction takes about this long, and has so many repeats. */
 #define DIRECTION_NS (3 * GS_NS_PER_S)
 enum { REPEATS_MIN = 5, REPEATS_MAX = 25, ROOT_PEERS_MAX = 32 };
@@ -104,8 +109,10 @@ static gs_status stream(gs_talk *talk, uint32_t to, size_t size, gs_error *err)
     return GS_OK;
 }
 
-/* All points once, small ones first; times_ns [GS_LINK_POINTS]. */
-static gs_status repeat(gs_talk *talk, uint32_t to, double *times_ns, gs_error *err)
+/* All points once, small ones first; times_ns [GS_LINK_POINTS]. The answer of the longest stream,
+ * which is the last, was as long on its way as one of a few bytes. */
+static gs_status repeat(gs_talk *talk, uint32_t to, double *times_ns, double *out_ahead_ns,
+                        gs_error *err)
 {
     for (size_t i = 0; i < GS_LINK_POINTS; i++) {
         size_t size = i % GS_LINK_SIZES;
@@ -113,6 +120,8 @@ static gs_status repeat(gs_talk *talk, uint32_t to, double *times_ns, gs_error *
         GS_TRY(i < GS_LINK_SIZES ? ping_pong(talk, to, size, err) : stream(talk, to, size, err));
         times_ns[i] = (double)(gs_live_clock() - start);
     }
+    double answer_ns = times_ns[0] / (2.0 * rounds_of[0]);
+    *out_ahead_ns = (double)(gs_live_clock() - talk->left_ns) - answer_ns;
     return GS_OK;
 }
 
@@ -131,20 +140,21 @@ static uint32_t repeats_for(gs_time_ns once_ns, gs_time_ns deadline_ns)
 typedef struct own_times {
     uint32_t from, to, repeats, reserved;
     double times_ns[REPEATS_MAX][GS_LINK_POINTS];
+    double ahead_ns[REPEATS_MAX];
 } own_times;
 
 /* The first time warms up buffers and windows, and does not count. */
 static gs_status measure(gs_talk *talk, uint32_t to, own_times *out, gs_error *err)
 {
-    double unused[GS_LINK_POINTS];
+    double unused[GS_LINK_POINTS], unused_ahead;
     gs_time_ns start = gs_live_clock();
-    GS_TRY(repeat(talk, to, unused, err));
+    GS_TRY(repeat(talk, to, unused, &unused_ahead, err));
     *out = (own_times){.from = gs_crew_self(talk->crew),
                        .to = to,
                        .repeats =
                            repeats_for(gs_live_clock() - start, gs_crew_deadline_ns(talk->crew))};
     for (uint32_t i = 0; i < out->repeats; i++) {
-        GS_TRY(repeat(talk, to, out->times_ns[i], err));
+        GS_TRY(repeat(talk, to, out->times_ns[i], &out->ahead_ns[i], err));
     }
     GS_TRY(gs_talk_send(talk, to, GS_PROBE_END, 0, 0, err));
     return gs_talk_flush(talk, err);
@@ -176,7 +186,13 @@ static bool take_times(const gs_crew_bytes *from, gs_arena *arena, gs_link_surve
     const own_times *own = from->data;
     for (size_t i = 0; i < from->count / sizeof *own; i++) {
         gs_link_times *link = &out->links[out->link_count++];
-        *link = (gs_link_times){.from = own[i].from, .to = own[i].to};
+        *link = (gs_link_times){.from = own[i].from,
+                                .to = own[i].to,
+                                .ahead_ns = GS_TAKE(arena, double, own[i].repeats)};
+        if (link->ahead_ns == NULL) {
+            return false;
+        }
+        memcpy(link->ahead_ns, own[i].ahead_ns, own[i].repeats * sizeof *link->ahead_ns);
         for (size_t p = 0; p < GS_LINK_POINTS; p++) {
             size_t size = p % GS_LINK_SIZES;
             bool is_ping = p < GS_LINK_SIZES;

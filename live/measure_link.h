@@ -18,11 +18,16 @@ enum { GS_LINK_SIZES = 6, GS_LINK_POINTS = 2 * GS_LINK_SIZES, GS_ALL_PAIRS_MAX =
 /* Bytes of the messages that links are calibrated with, ascending; none is a power of two or a part
  * of one, so that what is tested later is not what was fitted. */
 extern const int64_t gs_link_sizes[GS_LINK_SIZES];
+/* Of the longest stream. */
+int64_t gs_link_stream_bytes(void);
 
 /* One direction between two processes. */
 typedef struct gs_link_times {
     uint32_t from, to;
     gs_link_point points[GS_LINK_POINTS];
+    /* How long after the last byte of the longest stream had left its sender it was taken; as often
+     * as the points were measured. */
+    double *ahead_ns;
 } gs_link_times;
 
 typedef struct gs_link_survey {

@@ -33,7 +33,10 @@ gs_status gs_talk_turn(gs_talk *talk, gs_carried *out, bool *out_frame, gs_error
         *err = *broken;
         return err->code;
     }
-    talk->unsent -= out->kind == GS_CARRIED_LEFT ? 1 : 0;
+    if (out->kind == GS_CARRIED_LEFT) {
+        talk->unsent--;
+        talk->left_ns = gs_live_clock();
+    }
     *out_frame = out->kind == GS_CARRIED_FRAME;
     return GS_OK;
 }

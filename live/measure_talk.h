@@ -24,8 +24,9 @@ _Static_assert(sizeof(gs_probe) <= GS_CREW_HEAD_BYTES, "a probe fits into a head
 
 typedef struct gs_talk {
     gs_crew *crew;
-    void *body;      /* what is sent; only read */
-    uint32_t unsent; /* probes that have not left */
+    void *body;         /* what is sent; only read */
+    uint32_t unsent;    /* probes that have not left */
+    gs_time_ns left_ns; /* of gs_live_clock: when the last one was seen to have left */
 } gs_talk;
 
 /* Errors of all: GS_EDEADLOCK (nothing came within the deadline, or a process is gone), GS_ENOMEM.

@@ -63,6 +63,14 @@ void gs_calibrated_duration(gs_calibrated *into, const char *key, gs_estimate ns
     gs_exact_duration(four_digits(ns.high, 0), value->high);
 }
 
+void gs_calibrated_bytes(gs_calibrated *into, const char *key, gs_estimate bytes, int64_t count)
+{
+    gs_calibration_value *value = new_value(into, key, count);
+    gs_exact_bytes(four_digits(bytes.value, 0), value->value);
+    gs_exact_bytes(four_digits(bytes.low, 0), value->low);
+    gs_exact_bytes(four_digits(bytes.high, 0), value->high);
+}
+
 void gs_calibrated_real(gs_calibrated *into, const char *key, gs_estimate real, int64_t count)
 {
     gs_calibration_value *value = new_value(into, key, count);
@@ -123,6 +131,11 @@ static void put_link(const gs_measured_links *links, const gs_scenario *scenario
     gs_calibrated_duration(into, key, links->fit.per_message_ns, count);
     set(link, "per_message", gs_json_new_text(gs_calibrated_last(into)));
     set(link, "sockets", gs_json_new_text("process"));
+    if (links->window_count > 0) {
+        snprintf(key, sizeof key, "cluster.links.%s.window", name);
+        gs_calibrated_bytes(into, key, links->window_bytes, links->window_count);
+        set(link, "window", gs_json_new_text(gs_calibrated_last(into)));
+    }
     set(link, "efficiency", gs_json_new_real(1.0)); /* it is in the rate */
     set(link, "curve", gs_json_new_text(""));
 }

@@ -30,6 +30,7 @@ void gs_calibrated_free(gs_calibrated *calibrated);
 /* A value that goes into the scenario under that key; texts as a user would write them. */
 void gs_calibrated_rate(gs_calibrated *into, const char *key, gs_estimate bps, int64_t count);
 void gs_calibrated_duration(gs_calibrated *into, const char *key, gs_estimate ns, int64_t count);
+void gs_calibrated_bytes(gs_calibrated *into, const char *key, gs_estimate bytes, int64_t count);
 void gs_calibrated_real(gs_calibrated *into, const char *key, gs_estimate value, int64_t count);
 
 /* The text of the last one that was added. */

@@ -107,11 +107,12 @@ static void put_notes(gs_page *page, const gs_measured_cluster *measured,
     } else {
         gs_page_note(page, "next: gradsync sim %s", cli->flags.output);
     }
-    if (scenario->cluster.servers > 0) {
+    int64_t servers = scenario->cluster.servers;
+    if (servers > 0 && measured->process_count < scenario->ranks + servers) {
         gs_page_note(page,
                      "gradsync live runs parameter servers on processes of their own: start "
                      "%" PRId64 ", for %" PRIu32 " ranks and the servers",
-                     scenario->ranks + scenario->cluster.servers, scenario->ranks);
+                     scenario->ranks + servers, scenario->ranks);
     }
 }
 

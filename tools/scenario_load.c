@@ -14,6 +14,12 @@
 
 enum { FLAG_WORDS = 3 };
 
+/* Its processes are ranks and servers: what is measured is what will run. */
+static bool has_servers(const gs_cli *cli)
+{
+    return cli->verb == GS_VERB_live || cli->verb == GS_VERB_calibrate;
+}
+
 static bool is_live(const gs_cli *cli)
 {
     return cli->verb == GS_VERB_live;
@@ -74,7 +80,7 @@ static int load(const gs_cli *cli, const char *file, const char *text, gs_loaded
         .strategies = cli->strategies,
         .strategy_count = cli->strategy_count,
         .ranks = out->launcher.ranks,
-        .with_servers = is_live(cli),
+        .with_servers = has_servers(cli),
         .data_dir = gs_places_data(),
         .user_dir = user_dir[0] == '\0' ? NULL : user_dir,
         .text = text,

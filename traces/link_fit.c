@@ -15,6 +15,8 @@ enum { LATENCY, PER_MESSAGE, PER_BYTE, UNKNOWNS };
 #define SIZE_SHARE 1e-3
 /* Standard error of the median of n values of a normal law, times sqrt(n) / deviation. */
 #define MEDIAN_ERROR 1.2533
+/* So much longer than a round trip is what a window takes to drain where it is seen. */
+#define WINDOW_ROUND_TRIPS 10.0
 
 typedef struct fitter {
     const gs_link_point *points;
@@ -354,4 +356,17 @@ double gs_link_fit_ns(const gs_link_fit *fit, const gs_link_point *point)
     double made_bytes = unknowns[PER_MESSAGE] / unknowns[PER_BYTE];
     return on_line(point, made_bytes < (double)INT64_MAX ? (int64_t)made_bytes : INT64_MAX,
                    unknowns);
+}
+
+bool gs_link_window_of(const gs_link_ahead *seen, gs_estimate *out_bytes)
+{
+    gs_estimate bytes = {.value = seen->ahead_ns.value * seen->rate_bps.value / 8e9,
+                         .low = seen->ahead_ns.low * seen->rate_bps.low / 8e9,
+                         .high = seen->ahead_ns.high * seen->rate_bps.high / 8e9};
+    if (seen->ahead_ns.low < WINDOW_ROUND_TRIPS * seen->round_trip_ns ||
+        bytes.high > (double)seen->stream_bytes / 2.0) {
+        return false;
+    }
+    *out_bytes = bytes;
+    return true;
 }

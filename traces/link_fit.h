@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "traces/robust.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum gs_link_pattern { GS_LINK_PING_PONG, GS_LINK_STREAM } gs_link_pattern;
@@ -44,6 +45,21 @@ typedef struct gs_link_fit {
  * size), GS_ENOMEM. The arena is for scratch. */
 GS_MUST_USE gs_status gs_link_fit_of(const gs_link_point *points, uint32_t count, gs_arena *arena,
                                      gs_link_fit *out, gs_error *err);
+
+/* How far a sender may be ahead of its receiver: the window of the simulator's sockets.
+ *
+ * What has left the program and has not been taken drains at the link's rate, so ahead_ns, from the
+ * last byte's leaving to its being taken, is window / rate. */
+typedef struct gs_link_ahead {
+    gs_estimate ahead_ns;
+    gs_estimate rate_bps;
+    double round_trip_ns; /* of an empty message and its answer */
+    int64_t stream_bytes; /* that were sent */
+} gs_link_ahead;
+
+/* false, and nothing is written: it cannot be seen. Waking a receiver takes a round trip or so,
+ * which must be little (a tenth) of the time; and half of the stream at least must have waited. */
+bool gs_link_window_of(const gs_link_ahead *seen, gs_estimate *out_bytes);
 
 /* What a link of that fit takes for a point, in ns. */
 double gs_link_fit_ns(const gs_link_fit *fit, const gs_link_point *point);

@@ -57,8 +57,7 @@ static void step(side *at, int64_t elements, float *from_outside)
     double loss;
     gs_entity_memory_begin(memory, &plan);
     gs_gradient_request request = {.workspace = at->workspace, .plan = &plan};
-    expect(gs_entity_memory_gradient(memory, &request, &loss, &err) == GS_OK,
-           err.text, "gradient");
+    expect(gs_entity_memory_gradient(memory, &request, &loss, &err) == GS_OK, err.text, "gradient");
     for (int vop = 0; vop < GS_VOP_COUNT; vop++) {
         expect(gs_entity_memory_vec(memory, (gs_vop)vop, slice(GS_OWN, third, third),
                                     slice(GS_GRAD, third, third), 0.25),

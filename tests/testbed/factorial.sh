@@ -4,7 +4,7 @@
 #
 #   factorial.sh [--hosts "4 8"] [--repeat 7] [--steps 12] PROGRAM FOLDER
 #
-# For each number of hosts: one gradsync calibrate on equal hosts; then all predictions, into the
+# For each number of hosts: one gradsync calibrate on equal hosts, the server's among them; then all predictions, into the
 # database FOLDER/runs.db; then the measurements, as many of each. Every repetition draws compute
 # noise of its own, imposed on the ranks as on the simulation; medians are held against each other,
 # since how workers of a parameter server drift apart differs by 10 % from run to run. The table is
@@ -110,7 +110,7 @@ calibrate() { # HOSTS
         "$here/factorial.json" >start.json
     # Elements of its own: what is tested is not what was calibrated on.
     jq '.tensors[].elements = 40000' "$here/factorial_layers.json" >layers.json
-    bed run --hosts "$1" -- "$program" calibrate start.json -o calibrated.json >calibrate.txt
+    bed run -- "$program" calibrate start.json -o calibrated.json >calibrate.txt
 }
 
 predict() { # HOSTS CELL

@@ -230,3 +230,25 @@ Test(link_fit, what_a_point_takes_is_the_planted_time)
         cr_expect_float_eq(gs_link_fit_ns(&found, &of.points[i]) / exact, 1.0, 1e-9);
     }
 }
+
+/* 197 kB drain in 7.88 ms at 200 Mbit/s, and 191 and 203 kB in 7.64 and 8.12 ms: more than ten
+ * round trips of 0.17 ms. Of 0.39 MB, half would not have had to wait. */
+Test(link_fit, a_window_is_what_drains_after_the_last_byte_has_left)
+{
+    gs_estimate window = {0.0, 0.0, 0.0};
+    gs_link_ahead seen = {.ahead_ns = {7.88e6, 7.64e6, 8.12e6},
+                          .rate_bps = {200e6, 200e6, 200e6},
+                          .round_trip_ns = 170e3,
+                          .stream_bytes = 4000000};
+    cr_assert(gs_link_window_of(&seen, &window));
+    cr_expect_float_eq(window.value, 197e3, 1e-6);
+    cr_expect_float_eq(window.low, 191e3, 1e-6);
+    cr_expect_float_eq(window.high, 203e3, 1e-6);
+    gs_estimate written = window;
+    seen.stream_bytes = 390000;
+    cr_expect_not(gs_link_window_of(&seen, &window));
+    seen.stream_bytes = 4000000;
+    seen.ahead_ns = (gs_estimate){1.8e6, 1.6e6, 2.0e6};
+    cr_expect_not(gs_link_window_of(&seen, &window));
+    cr_expect_float_eq(window.value, written.value, 0.0);
+}
