@@ -222,7 +222,7 @@ static void send(gs_dataflow *flow, gs_dataflow_lane *lane, const gs_vertex *ver
     int64_t bytes = vertex->length * flow->element_bytes;
     gs_tick start = lane->time > channel->free_at ? lane->time : channel->free_at;
     gs_tick ready_at = flow->ready_at[lane->member];
-    start = start > ready_at ? start : ready_at;
+    start = gs_tick_after(start > ready_at ? start : ready_at, path->overhead);
     if (path->bytes_per_tick > 0.0) {
         gs_tick passed = gs_dataflow_ticks(bytes, path->bytes_per_tick);
         channel->free_at = gs_tick_after(start, passed);
@@ -231,7 +231,7 @@ static void send(gs_dataflow *flow, gs_dataflow_lane *lane, const gs_vertex *ver
     }
     gs_tick latency = path->latency;
     if (latency == GS_TICK_NEVER) {
-        latency = flow->wires.latency(flow->wires.host, index, channel->messages);
+        latency = flow->wires.latency(flow->wires.host, index, channel->messages, bytes);
     }
     channel->messages++;
     channel->bytes += bytes;

@@ -18,6 +18,7 @@
 typedef struct gs_dataflow_path {
     double bytes_per_tick; /* 0: it varies, gs_dataflow_wires says when bytes have left */
     gs_tick latency;       /* GS_TICK_NEVER: each message has its own, which the wires say */
+    gs_tick overhead;      /* of each message, before its bytes begin */
     bool is_watched;       /* the watcher is told of its transfers */
 } gs_dataflow_path;
 
@@ -26,13 +27,13 @@ typedef struct gs_dataflow_path {
 typedef struct gs_dataflow_wires {
     void *host;
     gs_tick (*leaves)(void *host, uint32_t channel, gs_tick start, int64_t bytes);
-    gs_tick (*latency)(void *host, uint32_t channel, uint64_t messages);
+    gs_tick (*latency)(void *host, uint32_t channel, uint64_t messages, int64_t bytes);
 } gs_dataflow_wires;
 
 typedef struct gs_dataflow_transfer {
     uint32_t channel;
     int64_t bytes;
-    gs_tick start, left, arrival;
+    gs_tick start, left, arrival; /* start: of its bytes */
 } gs_dataflow_transfer;
 
 /* Both may be NULL: nobody watches. */

@@ -1,5 +1,7 @@
 #include "sim/op_mode.h"
 
+#include "sim/sim_net_cost.h"
+
 /* ---------------------------------------------------------------- channels and links */
 
 static bool open_channels(gs_op_plan *plan, gs_sim_net *net, uint32_t first_stream, gs_arena *arena)
@@ -17,9 +19,11 @@ static bool open_channels(gs_op_plan *plan, gs_sim_net *net, uint32_t first_stre
     return !net->out_of_memory;
 }
 
-/* The slowest link of a route, while its rate does not change; 0: one varies. */
-static double rate_of(const gs_sim_net *net, const gs_route *route)
+/* The slowest link of a channel, or its connection, while its rate does not change; 0: one varies.
+ */
+static double rate_of(const gs_sim_net *net, const gs_sim_channel *channel)
 {
+    const gs_route *route = &channel->route;
     double slowest = net->topology->links[route->links[0]].bytes_per_tick;
     for (uint32_t hop = 0; hop < route->link_count; hop++) {
         const gs_topology_link *link = &net->topology->links[route->links[hop]];
@@ -28,24 +32,37 @@ static double rate_of(const gs_sim_net *net, const gs_route *route)
         }
         slowest = link->bytes_per_tick < slowest ? link->bytes_per_tick : slowest;
     }
-    return slowest;
+    double most = channel->cost == NULL ? 0.0 : channel->cost->connection_rate;
+    return most > 0.0 && most < slowest ? most : slowest;
+}
+
+static gs_tick overhead_of(const gs_sim_channel *channel)
+{
+    return channel->cost == NULL ? 0 : channel->cost->overhead;
 }
 
 static void fill_paths(gs_op_plan *plan, const gs_sim_net *net)
 {
     plan->latency_ns = net->channels[plan->channels[0]].route.latency_ns;
+    plan->overhead = overhead_of(&net->channels[plan->channels[0]]);
     plan->equal_latency = true;
     for (uint32_t i = 0; i < plan->flow->channel_count; i++) {
-        const gs_route *route = &net->channels[plan->channels[i]].route;
+        const gs_sim_channel *channel = &net->channels[plan->channels[i]];
+        const gs_route *route = &channel->route;
         gs_dataflow_path *path = &plan->flow->paths[i];
-        path->bytes_per_tick = rate_of(net, route);
-        path->latency = net->latency_noise == NULL ? gs_ticks(route->latency_ns) : GS_TICK_NEVER;
+        bool has_copies = channel->cost != NULL && channel->cost->copy_ticks > 0.0;
+        path->bytes_per_tick = rate_of(net, channel);
+        path->overhead = overhead_of(channel);
+        path->latency =
+            net->latency_noise == NULL && !has_copies ? gs_ticks(route->latency_ns) : GS_TICK_NEVER;
+        plan->has_copies |= has_copies;
         path->is_watched =
             plan->shared != NULL && plan->shared_first[i + 1] > plan->shared_first[i];
         double rate = path->bytes_per_tick;
         plan->slowest = i == 0 || rate < plan->slowest ? rate : plan->slowest;
         plan->fastest = i == 0 || rate > plan->fastest ? rate : plan->fastest;
-        plan->equal_latency &= route->latency_ns == plan->latency_ns;
+        plan->equal_latency &=
+            route->latency_ns == plan->latency_ns && path->overhead == plan->overhead;
     }
 }
 
@@ -127,11 +144,14 @@ static bool find_links(gs_op_plan *plan, const gs_sim_net *net, gs_arena *arena)
 
 /* ---------------------------------------------------------------- the mode */
 
-/* On sockets messages wait for windows and for each other. */
-static bool has_sockets(const gs_op_plan *plan, const gs_sim_net *net)
+/* On sockets messages wait for windows and for each other; by rendezvous for their receivers; and
+ * a slow start depends on what went before. */
+static bool has_waits(const gs_op_plan *plan, const gs_sim_net *net)
 {
     for (uint32_t i = 0; i < plan->flow->channel_count; i++) {
-        if (net->channels[plan->channels[i]].socket != GS_NO_SOCKET) {
+        const gs_sim_channel *channel = &net->channels[plan->channels[i]];
+        if (channel->socket != GS_NO_SOCKET ||
+            (channel->cost != NULL && gs_sim_cost_waits(channel->cost))) {
             return true;
         }
     }
@@ -140,11 +160,12 @@ static bool has_sockets(const gs_op_plan *plan, const gs_sim_net *net)
 
 static gs_op_mode mode_of(gs_op_plan *plan, const gs_sim_net *net, gs_network_mode mode)
 {
-    if (mode == GS_NETWORK_MESSAGE || has_sockets(plan, net)) {
+    if (mode == GS_NETWORK_MESSAGE || has_waits(plan, net)) {
         return GS_OP_MESSAGE;
     }
     const gs_collective *program = plan->choice.program;
-    bool is_ring = plan->shared == NULL && plan->slowest > 0.0 && program->turns != NULL &&
+    bool is_ring = plan->shared == NULL && plan->slowest > 0.0 && !plan->has_copies &&
+                   program->turns != NULL &&
                    program->turns(&plan->flow->shape, &plan->turns, &plan->first_part);
     bool is_equal = is_ring && plan->slowest == plan->fastest && plan->equal_latency;
     if (is_equal && net->latency_noise == NULL && mode != GS_NETWORK_RECURRENCE) {

@@ -48,8 +48,10 @@ typedef struct gs_op_plan {
     uint64_t turns;
     uint32_t first_part;
     double slowest, fastest; /* bytes per tick of its links */
-    bool equal_latency;
-    gs_time_ns latency_ns; /* of the first channel; of all where they are equal */
+    bool equal_latency;      /* and overhead */
+    bool has_copies;         /* latency grows with the bytes */
+    gs_time_ns latency_ns;   /* of the first channel; of all where they are equal */
+    gs_tick overhead;        /* likewise */
     /* Its ops met themselves so often in a row, and this many more are not tried. */
     uint32_t meetings, skips;
     struct gs_sim_op *spare; /* done, to be used again */

@@ -165,6 +165,10 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
     if (!sim->learns) {
         sim->host_calls.absorb = NULL; /* parts without floats are counted and nothing else */
     }
+    const gs_cluster *cluster = &sim->scenario->cluster;
+    if (cluster->nic.eager_bytes == 0 && cluster->intra.eager_bytes == 0) {
+        sim->host_calls.await = NULL; /* nothing waits for its receiver */
+    }
     gs_driver_config config = {
         .strategy = sim->config.strategy->strategy,
         .strategy_config = sim->config.strategy->config,

@@ -2,6 +2,8 @@
 
 #include "base/assert.h"
 #include "base/rng.h"
+#include "sim/sim_net_cost.h"
+#include "sim/sim_net_flow.h"
 #include "sim/sim_net_socket.h"
 
 #include <math.h>
@@ -45,6 +47,8 @@ bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena 
         net->last_note = GS_TAKE(arena, gs_tick, entities * entities);
     }
     const gs_cluster *cluster = &config->topology->scenario->cluster;
+    net->has_connection_rates =
+        gs_link_has_loss(&cluster->nic) || gs_link_has_loss(&cluster->intra);
     bool has_sockets =
         cluster->nic.sockets == GS_SOCKETS_PROCESS || cluster->intra.sockets == GS_SOCKETS_PROCESS;
     return net->entity_bytes != NULL && (!config->loop->shuffle_ties || net->last_note != NULL) &&
@@ -120,11 +124,16 @@ uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_
     }
     gs_route route = gs_topology_route(net->topology, from, to, stream);
     uint32_t socket = GS_NO_SOCKET;
+    gs_sim_cost *cost = NULL;
     if (has_socket(net, &route)) {
         socket = gs_sim_socket_open(net, from, to);
         if (socket == GS_NO_SOCKET) {
             return 0;
         }
+        cost = net->sockets[socket].cost;
+    } else if (!gs_sim_cost_create(net->topology, &route, net->arena, &cost)) {
+        net->out_of_memory = net->loop->out_of_memory = true;
+        return 0;
     }
     uint32_t index = net->channel_count++;
     *place = index + 1;
@@ -140,6 +149,7 @@ uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_
         .last = GS_NO_PART,
         .sending = GS_NO_PART,
         .flush_call = GS_NO_CALL,
+        .cost = cost,
     };
     return index;
 }
@@ -155,57 +165,14 @@ static uint32_t find_private(gs_sim_net *net, bool private_allowed, uint32_t *ch
     uint32_t shared = 0;
     for (uint32_t i = 0; i < net->channel_count; i++) {
         gs_sim_channel *channel = &net->channels[i];
-        channel->is_private = private_allowed && channel->socket == GS_NO_SOCKET;
+        bool waits = channel->cost != NULL && gs_sim_cost_waits(channel->cost);
+        channel->is_private = private_allowed && channel->socket == GS_NO_SOCKET && !waits;
         for (uint32_t hop = 0; hop < channel->route.link_count; hop++) {
             channel->is_private &= channels_on_link[channel->route.links[hop]] == 1;
         }
         shared += channel->is_private ? 0 : 1;
     }
     return shared;
-}
-
-static void start_link(gs_sim_net *net, uint32_t link)
-{
-    const gs_topology_link *of = &net->topology->links[link];
-    double factor = 1.0;
-    if (of->trace != NULL) {
-        factor = gs_rate_factor(of->trace, 0);
-        gs_tick next = gs_rate_next_change(of->trace, 0);
-        if (next < GS_TICK_END) {
-            gs_sim_loop_at(net->loop, next, GS_SIM_LINK, link);
-        }
-    }
-    gs_fluid_set_capacity(net->fluid, net->loop->now, link, of->bytes_per_tick * factor);
-}
-
-static uint32_t longest_route(const gs_sim_net *net)
-{
-    uint32_t longest = 1;
-    for (uint32_t i = 0; i < net->channel_count; i++) {
-        uint32_t link_count = net->channels[i].route.link_count;
-        longest = link_count > longest ? link_count : longest;
-    }
-    return longest;
-}
-
-static bool make_flows(gs_sim_net *net, uint32_t capacity)
-{
-    net->fluid =
-        gs_fluid_create(net->topology->link_count, capacity, longest_route(net), net->arena);
-    net->owner_of_flow = GS_TAKE(net->arena, uint32_t, capacity);
-    net->free_flows = GS_TAKE(net->arena, uint32_t, capacity);
-    if (net->fluid == NULL || net->owner_of_flow == NULL || net->free_flows == NULL) {
-        return false;
-    }
-    net->fairshare = net->fluid->fairshare;
-    net->flow_capacity = net->free_flow_count = capacity;
-    for (uint32_t flow = 0; flow < capacity; flow++) {
-        net->free_flows[flow] = capacity - 1 - flow;
-    }
-    for (uint32_t link = 0; link < net->topology->link_count; link++) {
-        start_link(net, link);
-    }
-    return true;
 }
 
 bool gs_sim_net_seal(gs_sim_net *net, bool private_allowed, uint32_t flows_max)
@@ -219,7 +186,7 @@ bool gs_sim_net_seal(gs_sim_net *net, bool private_allowed, uint32_t flows_max)
         shared = find_private(net, private_allowed, channels_on_link);
     }
     gs_arena_fini(&scratch);
-    return ok && (shared + flows_max == 0 || make_flows(net, shared + flows_max));
+    return ok && (shared + flows_max == 0 || gs_sim_flows_make(net, shared + flows_max));
 }
 
 /* ---------------------------------------------------------------- parts */
@@ -270,27 +237,29 @@ static gs_tick ticks_for(double bytes, double bytes_per_tick)
     return ticks >= 1.0 || bytes <= 0.0 ? gs_tick_of(ticks) : 1;
 }
 
-/* Jitter scales the latency. */
-gs_tick gs_sim_net_latency(const gs_sim_net *net, uint32_t index, uint64_t messages)
+/* Jitter scales the latency, and no copies. */
+gs_tick gs_sim_net_latency(const gs_sim_net *net, uint32_t index, uint64_t messages, int64_t bytes)
 {
-    gs_tick latency = gs_ticks(net->channels[index].route.latency_ns);
-    if (net->latency_noise == NULL) {
-        return latency;
+    const gs_sim_channel *channel = &net->channels[index];
+    gs_tick latency = gs_ticks(channel->route.latency_ns);
+    if (net->latency_noise != NULL) {
+        gs_rng_key key = {net->seed, GS_RNG_LATENCY, index};
+        latency = gs_tick_of((double)latency * gs_noise_draw(net->latency_noise, key, messages, 0));
     }
-    gs_rng_key key = {net->seed, GS_RNG_LATENCY, index};
-    return gs_tick_of((double)latency * gs_noise_draw(net->latency_noise, key, messages, 0));
+    return channel->cost == NULL ? latency
+                                 : gs_tick_after(latency, gs_sim_cost_copies(channel->cost, bytes));
 }
 
-gs_tick gs_sim_net_arrival(gs_sim_net *net, gs_sim_channel *channel, gs_tick left)
+gs_tick gs_sim_net_arrival(gs_sim_net *net, gs_sim_channel *channel, gs_tick left, int64_t bytes)
 {
     uint32_t index = (uint32_t)(channel - net->channels);
-    return gs_tick_after(left, gs_sim_net_latency(net, index, channel->messages++));
+    return gs_tick_after(left, gs_sim_net_latency(net, index, channel->messages++, bytes));
 }
 
 /* A later message never overtakes. */
-static void arrive(gs_sim_net *net, gs_sim_channel *channel, gs_tick left)
+static void arrive(gs_sim_net *net, gs_sim_channel *channel, gs_tick left, int64_t bytes)
 {
-    gs_tick at = gs_sim_net_arrival(net, channel, left);
+    gs_tick at = gs_sim_net_arrival(net, channel, left, bytes);
     at = at > channel->last_arrival ? at : channel->last_arrival;
     channel->last_arrival = at;
     gs_sim_loop_at(net->loop, at, GS_SIM_PART, (uint32_t)(channel - net->channels));
@@ -319,20 +288,29 @@ __attribute__((noinline)) void gs_sim_net_tell_timeline(gs_sim_net *net,
 
 /* ---------------------------------------------------------------- private channels */
 
-/* Links of a route differ in rate, and in how it varies; the slowest counts at every instant. */
-static void list_sources(const gs_sim_net *net, const gs_route *route,
-                         gs_rate_source sources[GS_TOPOLOGY_ROUTE_MAX])
+/* Links of a route differ in rate, and in how it varies; the slowest counts at every instant. So
+ * does the rate of the connection. */
+static uint32_t list_sources(const gs_sim_net *net, const gs_sim_channel *channel,
+                             gs_rate_source sources[GS_SIM_SOURCES_MAX])
 {
+    const gs_route *route = &channel->route;
     for (uint32_t hop = 0; hop < route->link_count; hop++) {
         const gs_topology_link *link = &net->topology->links[route->links[hop]];
         sources[hop] = (gs_rate_source){link->bytes_per_tick, link->trace};
     }
+    double rate = gs_sim_cost_rate(channel->cost);
+    if (rate < HUGE_VAL) {
+        sources[route->link_count] = (gs_rate_source){rate, NULL};
+        return route->link_count + 1;
+    }
+    return route->link_count;
 }
 
 gs_tick gs_sim_net_leaves(const gs_sim_net *net, uint32_t index, gs_tick start, int64_t bytes)
 {
-    const gs_route *route = &net->channels[index].route;
-    double rate = HUGE_VAL;
+    const gs_sim_channel *channel = &net->channels[index];
+    const gs_route *route = &channel->route;
+    double rate = gs_sim_cost_rate(channel->cost);
     bool varies = false;
     for (uint32_t hop = 0; hop < route->link_count; hop++) {
         const gs_topology_link *link = &net->topology->links[route->links[hop]];
@@ -342,9 +320,9 @@ gs_tick gs_sim_net_leaves(const gs_sim_net *net, uint32_t index, gs_tick start, 
     if (!varies) {
         return gs_tick_after(start, ticks_for((double)bytes, rate));
     }
-    gs_rate_source sources[GS_TOPOLOGY_ROUTE_MAX];
-    list_sources(net, route, sources);
-    gs_tick end = gs_rate_end(sources, route->link_count, start, (double)bytes);
+    gs_rate_source sources[GS_SIM_SOURCES_MAX];
+    uint32_t count = list_sources(net, channel, sources);
+    gs_tick end = gs_rate_end(sources, count, start, (double)bytes);
     return end < GS_TICK_END ? end : GS_TICK_END;
 }
 
@@ -353,112 +331,15 @@ static void send_private(gs_sim_net *net, gs_sim_channel *channel, int64_t bytes
 {
     gs_tick start = ready_at > net->loop->now ? ready_at : net->loop->now;
     start = start > channel->free_at ? start : channel->free_at;
+    start = channel->cost == NULL ? start : gs_tick_after(start, channel->cost->overhead);
     channel->free_at = gs_sim_net_leaves(net, (uint32_t)(channel - net->channels), start, bytes);
     if (part != GS_NO_PART) {
         append(net, channel, part);
     }
-    arrive(net, channel, channel->free_at);
+    arrive(net, channel, channel->free_at, bytes);
     if (net->timeline != NULL) {
         gs_sim_net_tell_timeline(net, channel, bytes, start, channel->free_at);
     }
-}
-
-/* ---------------------------------------------------------------- flows */
-
-static gs_sim_flow *flow_of(const gs_sim_net *net, uint32_t owner)
-{
-    uint32_t place = owner & ~GS_SIM_OF_SOCKET;
-    return owner == place ? &net->channels[place].flow : &net->sockets[place / 2].flows[place % 2];
-}
-
-/* Owners wait for the ends of their flows where these are the next ones of their bottleneck. */
-static void take_news(gs_sim_net *net)
-{
-    for (uint32_t i = 0; i < net->fluid->news_count; i++) {
-        const gs_fluid_news *news = &net->fluid->news[i];
-        uint32_t owner = net->owner_of_flow[news->flow];
-        uint32_t place = owner & ~GS_SIM_OF_SOCKET;
-        gs_sim_flow *flow = flow_of(net, owner);
-        if (news->end == GS_TICK_NEVER) {
-            flow->handle = 0;
-        } else if (owner == place) {
-            flow->handle = gs_sim_loop_at(net->loop, news->end, GS_SIM_CHANNEL, place);
-        } else {
-            flow->handle = gs_sim_loop_at(net->loop, news->end, GS_SIM_SOCKET, place / 2);
-        }
-    }
-}
-
-/* Channels have a flow each from the start; sockets are opened as they are needed, and may go
- * further. */
-static bool grow_flows(gs_sim_net *net, uint32_t link_count)
-{
-    uint32_t longest = net->fairshare->route_max;
-    longest = link_count > longest ? link_count : longest;
-    uint32_t old = net->flow_capacity;
-    uint32_t capacity = 2 * old;
-    uint32_t *owners = GS_TAKE(net->arena, uint32_t, capacity);
-    uint32_t *free_flows = GS_TAKE(net->arena, uint32_t, capacity);
-    if (owners == NULL || free_flows == NULL ||
-        !gs_fluid_reserve(net->fluid, net->fairshare->link_count, capacity, longest, net->arena)) {
-        net->out_of_memory = net->loop->out_of_memory = true;
-        return false;
-    }
-    memcpy(owners, net->owner_of_flow, old * sizeof *owners);
-    memcpy(free_flows, net->free_flows, net->free_flow_count * sizeof *free_flows);
-    for (uint32_t flow = capacity; flow-- > old;) {
-        free_flows[net->free_flow_count++] = flow;
-    }
-    net->owner_of_flow = owners;
-    net->free_flows = free_flows;
-    net->flow_capacity = capacity;
-    return true;
-}
-
-static void intrude(const gs_sim_net *net, const uint32_t *links, uint32_t link_count)
-{
-    for (uint32_t hop = 0; net->intrude != NULL && hop < link_count; hop++) {
-        net->intrude(net->intrude_host, links[hop]);
-    }
-}
-
-static void open_flow(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner, const uint32_t *links,
-                      uint32_t link_count, double bytes)
-{
-    bool has_room = net->free_flow_count > 0 && link_count <= net->fairshare->route_max;
-    if (!has_room && !grow_flows(net, link_count)) {
-        return;
-    }
-    intrude(net, links, link_count);
-    flow->index = net->free_flows[--net->free_flow_count];
-    flow->handle = 0;
-    net->owner_of_flow[flow->index] = owner;
-    gs_fluid_begin(net->fluid, net->loop->now, flow->index, links, link_count, bytes,
-                   gs_sim_loop_order(net->loop));
-    take_news(net);
-}
-
-void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
-                           const uint32_t *links, uint32_t link_count, int64_t bytes)
-{
-    open_flow(net, flow, owner, links, link_count, (double)bytes);
-}
-
-void gs_sim_net_flow_next(gs_sim_net *net, gs_sim_flow *flow, int64_t bytes)
-{
-    flow->handle = 0;
-    gs_fluid_next(net->fluid, net->loop->now, flow->index, (double)bytes,
-                  gs_sim_loop_order(net->loop));
-    take_news(net);
-}
-
-void gs_sim_net_flow_end(gs_sim_net *net, gs_sim_flow *flow)
-{
-    gs_fluid_end(net->fluid, net->loop->now, flow->index);
-    net->free_flows[net->free_flow_count++] = flow->index;
-    flow->index = GS_FLUID_NONE;
-    flow->handle = 0;
-    take_news(net);
 }
 
 /* ---------------------------------------------------------------- shared channels */
@@ -468,18 +349,62 @@ static void begin_flow(gs_sim_net *net, gs_sim_channel *channel)
     gs_sim_part *part = &net->parts[channel->sending];
     part->ready_at = net->loop->now;
     gs_sim_net_flow_begin(net, &channel->flow, (uint32_t)(channel - net->channels),
-                          channel->route.links, channel->route.link_count, part->bytes);
+                          channel->route.links, channel->route.link_count, (double)part->bytes);
 }
 
-/* The first waiting part flows as soon as it is ready. */
-static void begin_next(gs_sim_net *net, gs_sim_channel *channel)
+/* The first waiting part begins to flow then; GS_TICK_NEVER: its receiver has not come to it. */
+static gs_tick begins_at(const gs_sim_net *net, gs_sim_channel *channel)
 {
-    gs_tick ready_at = net->parts[channel->sending].ready_at;
-    if (ready_at > net->loop->now) {
-        channel->flow.handle = gs_sim_loop_at(net->loop, ready_at, GS_SIM_CHANNEL,
-                                              (uint32_t)(channel - net->channels));
+    const gs_sim_part *part = &net->parts[channel->sending];
+    gs_sim_cost *cost = channel->cost;
+    gs_tick at = part->ready_at > net->loop->now ? part->ready_at : net->loop->now;
+    if (cost == NULL) {
+        return at;
+    }
+    if (part->bytes > cost->eager_bytes) {
+        bool is_awaited = channel->stream < net->communicators;
+        if (is_awaited && cost->awaited <= channel->messages) {
+            return GS_TICK_NEVER;
+        }
+        gs_tick asked = gs_tick_after(part->ready_at, cost->round_trip);
+        gs_tick told = gs_tick_after(is_awaited ? cost->awaited_at : 0, cost->round_trip / 2);
+        at = at > asked ? at : asked;
+        at = at > told ? at : told;
+    }
+    at = gs_tick_after(at, cost->overhead);
+    return gs_tick_after(at, gs_sim_cost_slow_start(cost, at, part->bytes));
+}
+
+static void begin_at(gs_sim_net *net, gs_sim_channel *channel, gs_tick at)
+{
+    if (at > net->loop->now) {
+        channel->flow.handle =
+            gs_sim_loop_at(net->loop, at, GS_SIM_CHANNEL, (uint32_t)(channel - net->channels));
     } else {
         begin_flow(net, channel);
+    }
+}
+
+static void begin_next(gs_sim_net *net, gs_sim_channel *channel)
+{
+    gs_tick at = begins_at(net, channel);
+    if (at < GS_TICK_NEVER) {
+        begin_at(net, channel, at);
+    }
+}
+
+void gs_sim_net_await(gs_sim_net *net, uint32_t channel_index)
+{
+    gs_sim_channel *channel = &net->channels[channel_index];
+    if (channel->cost == NULL) {
+        return;
+    }
+    channel->cost->awaited++;
+    channel->cost->awaited_at = net->loop->now;
+    bool is_waiting = channel->sending != GS_NO_PART && channel->flow.index == GS_FLUID_NONE &&
+                      channel->flow.handle == 0;
+    if (is_waiting) {
+        begin_next(net, channel);
     }
 }
 
@@ -502,12 +427,17 @@ static gs_sim_left end_flow(gs_sim_net *net, gs_sim_channel *channel)
                         .flush_call = GS_NO_CALL};
     channel->sending = net->parts[part].next;
     channel->flow.handle = 0;
-    arrive(net, channel, net->loop->now);
+    arrive(net, channel, net->loop->now, net->parts[part].bytes);
     if (net->timeline != NULL) {
         const gs_sim_part *sent = &net->parts[part];
         gs_sim_net_tell_timeline(net, channel, sent->bytes, sent->ready_at, net->loop->now);
     }
-    if (channel->sending != GS_NO_PART && net->parts[channel->sending].ready_at <= net->loop->now) {
+    if (channel->cost != NULL) {
+        channel->cost->last_left = net->loop->now;
+    }
+    bool goes_on = channel->sending != GS_NO_PART && channel->cost == NULL &&
+                   net->parts[channel->sending].ready_at <= net->loop->now;
+    if (goes_on) {
         gs_sim_part *next = &net->parts[channel->sending];
         next->ready_at = net->loop->now;
         gs_sim_net_flow_next(net, &channel->flow, next->bytes);
@@ -551,9 +481,10 @@ void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_
         }
     }
     /* Before it stands on its channel: what goes back to the drivers stands there before it. */
-    intrude(net, channel->route.links, channel->route.link_count);
+    gs_sim_net_intrude(net, channel->route.links, channel->route.link_count);
+    bool is_past = channel->cost != NULL && ready_at < net->loop->now;
     net->parts[part].bytes = bytes;
-    net->parts[part].ready_at = ready_at;
+    net->parts[part].ready_at = is_past ? net->loop->now : ready_at; /* when it is asked for */
     if (channel->socket != GS_NO_SOCKET) {
         net->parts[part].channel = channel_index;
         append(net, channel, part);
@@ -618,19 +549,6 @@ gs_sim_left gs_sim_net_channel_event(gs_sim_net *net, uint32_t channel_index, ui
     return end_flow(net, channel);
 }
 
-void gs_sim_net_link_event(gs_sim_net *net, uint32_t link)
-{
-    const gs_topology_link *of = &net->topology->links[link];
-    gs_tick now = net->loop->now;
-    double factor = gs_rate_factor(of->trace, now);
-    gs_fluid_set_capacity(net->fluid, now, link, of->bytes_per_tick * factor);
-    take_news(net);
-    gs_tick next = gs_rate_next_change(of->trace, now);
-    if (next < GS_TICK_END) {
-        gs_sim_loop_at(net->loop, next, GS_SIM_LINK, link);
-    }
-}
-
 gs_sim_part *gs_sim_net_delivered(gs_sim_net *net, uint32_t channel_index, uint32_t *out_part)
 {
     uint32_t part = net->channels[channel_index].first;
@@ -655,10 +573,9 @@ void gs_sim_net_take(gs_sim_net *net, uint32_t channel_index)
 static double left_of(const gs_sim_net *net, const gs_sim_channel *channel,
                       const gs_sim_under_way *message)
 {
-    gs_rate_source sources[GS_TOPOLOGY_ROUTE_MAX];
-    list_sources(net, &channel->route, sources);
-    double passed =
-        gs_rate_bytes(sources, channel->route.link_count, message->start, net->loop->now);
+    gs_rate_source sources[GS_SIM_SOURCES_MAX];
+    uint32_t count = list_sources(net, channel, sources);
+    double passed = gs_rate_bytes(sources, count, message->start, net->loop->now);
     double left = (double)message->bytes - passed;
     return left > 0.0 ? left : 0.0;
 }
@@ -677,11 +594,11 @@ static void put_shared(gs_sim_net *net, gs_sim_channel *channel, uint32_t index,
     } else if (message->start <= net->loop->now) {
         part->ready_at = message->start;
         channel->sending = index;
-        open_flow(net, &channel->flow, channel_index, channel->route.links,
-                  channel->route.link_count, left_of(net, channel, message));
+        gs_sim_net_flow_begin(net, &channel->flow, channel_index, channel->route.links,
+                              channel->route.link_count, left_of(net, channel, message));
     } else if (channel->sending == GS_NO_PART) {
         channel->sending = index;
-        begin_next(net, channel);
+        begin_at(net, channel, message->start);
     }
 }
 

@@ -64,7 +64,8 @@ typedef struct gs_sim_channel {
     gs_tick free_at;  /* private: the last part has left */
     gs_tick last_arrival;
     uint64_t messages;
-    uint32_t flush_call; /* waits until the channel is empty; GS_NO_CALL */
+    uint32_t flush_call;      /* waits until the channel is empty; GS_NO_CALL */
+    struct gs_sim_cost *cost; /* of messages beside their bytes (sim/sim_net_cost.h); NULL: none */
 } gs_sim_channel;
 
 typedef struct gs_sim_net {
@@ -78,6 +79,7 @@ typedef struct gs_sim_net {
     uint32_t channel_count, channel_capacity;
     uint32_t *table; /* open addressing: channel + 1 by (from, to, stream) */
     uint32_t table_capacity;
+    bool has_connection_rates;     /* behind the topology's links of the fluid, one a flow */
     gs_fluid *fluid;               /* NULL while every channel is private */
     const gs_fairshare *fairshare; /* of it: for who looks at links; NULL likewise */
     uint32_t *owner_of_flow;       /* channel, or of a socket: GS_SIM_OF_SOCKET */
@@ -132,6 +134,8 @@ void gs_sim_net_part_free(gs_sim_net *net, uint32_t part);
  */
 void gs_sim_net_send(gs_sim_net *net, uint32_t channel, int64_t bytes, gs_tick ready_at,
                      uint32_t part);
+/* The receiver of a communicator's channel has come to its next message. */
+void gs_sim_net_await(gs_sim_net *net, uint32_t channel);
 /* A note: latency only; on a socket it waits for its turn. */
 void gs_sim_net_note(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t part);
 
@@ -156,10 +160,11 @@ void gs_sim_net_socket_event(gs_sim_net *net, uint32_t socket, uint64_t handle);
 bool gs_sim_net_told(gs_sim_net *net, uint32_t socket, gs_sim_left *out);
 
 /* What sim_op.h works out beforehand, as a channel would that has its links to itself. When bytes
- * have left that begin at `start`; how long message number `messages` of its channel is under way;
- * and that a message was as large as that. */
+ * have left that begin at `start`; how long message number `messages` of its channel is under way,
+ * of so many bytes; and that a message was as large as that. */
 gs_tick gs_sim_net_leaves(const gs_sim_net *net, uint32_t channel, gs_tick start, int64_t bytes);
-gs_tick gs_sim_net_latency(const gs_sim_net *net, uint32_t channel, uint64_t messages);
+gs_tick gs_sim_net_latency(const gs_sim_net *net, uint32_t channel, uint64_t messages,
+                           int64_t bytes);
 void gs_sim_net_see_size(gs_sim_net *net, int64_t bytes);
 
 /* A message of a communicator that was sent in the past, by times that were worked out, and has not

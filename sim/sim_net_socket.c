@@ -1,6 +1,8 @@
 #include "sim/sim_net_socket.h"
 
 #include "base/assert.h"
+#include "sim/sim_net_cost.h"
+#include "sim/sim_net_flow.h"
 
 bool gs_sim_sockets_init(gs_sim_net *net)
 {
@@ -50,7 +52,12 @@ uint32_t gs_sim_socket_open(gs_sim_net *net, uint32_t from, uint32_t to)
         .taking = GS_NO_PART,
         .untold = GS_NO_PART,
         .last_arrival = -1,
+        .held = GS_NO_PART,
     };
+    if (!gs_sim_cost_create(net->topology, &socket->route, net->arena, &socket->cost)) {
+        net->out_of_memory = net->loop->out_of_memory = true;
+        return GS_NO_SOCKET;
+    }
     socket->link = gs_topology_link_of(net->topology, &socket->route);
     /* On one link both ends are in step, whatever the window. */
     int64_t window = socket->route.link_count > 1 ? socket->link->window_bytes : 0;
@@ -140,10 +147,33 @@ static void set_flow(gs_sim_net *net, gs_sim_socket *socket, enum end end, int64
         bool whole = socket->chunk_bytes == 0;
         uint32_t first = end == SENDER ? 0 : route->link_count - 1;
         uint32_t count = whole ? route->link_count : end == SENDER ? route->link_count - 1 : 1;
-        gs_sim_net_flow_begin(net, flow, owner, &route->links[first], count, bytes);
+        gs_sim_net_flow_begin(net, flow, owner, &route->links[first], count, (double)bytes);
     } else if (flows) {
         gs_sim_net_flow_end(net, flow);
     }
+}
+
+/* A message about to begin waits for its slow start. */
+static bool is_held(gs_sim_net *net, gs_sim_socket *socket)
+{
+    gs_tick now = net->loop->now;
+    if (socket->cost == NULL) {
+        return false;
+    }
+    if (socket->held != socket->sending) {
+        gs_tick wait = gs_sim_cost_slow_start(socket->cost, now, net->parts[socket->sending].bytes);
+        if (wait == 0) {
+            return false;
+        }
+        socket->held = socket->sending;
+        socket->held_until = gs_tick_after(now, wait);
+        gs_sim_loop_at(net->loop, socket->held_until, GS_SIM_SOCKET, index_of(net, socket));
+    }
+    if (now < socket->held_until) {
+        return true;
+    }
+    socket->held = GS_NO_PART;
+    return false;
 }
 
 /* The next piece that a sender's end may carry: to the end of a part, or of a chunk. 0: all is
@@ -158,6 +188,9 @@ static int64_t next_piece(gs_sim_net *net, gs_sim_socket *socket, int64_t from)
         return 0;
     }
     gs_sim_part *part = &net->parts[socket->sending];
+    if (from == part->end - part->bytes && is_held(net, socket)) {
+        return 0;
+    }
     int64_t chunk_end = chunk == 0 ? part->end : (from / chunk + 1) * chunk;
     if (from == part->end - part->bytes) {
         part->ready_at = net->loop->now; /* when it began */
@@ -181,7 +214,7 @@ static void end_part(gs_sim_net *net, gs_sim_socket *socket)
     gs_sim_channel *channel = &net->channels[part->channel];
     gs_tick now = net->loop->now;
     gs_tick at = part->is_note ? gs_tick_after(now, gs_ticks(socket->route.latency_ns))
-                               : gs_sim_net_arrival(net, channel, now);
+                               : gs_sim_net_arrival(net, channel, now, part->bytes);
     /* Ties may be shuffled, and no stream overtakes another. */
     at = at > socket->last_arrival ? at : gs_tick_after(socket->last_arrival, 1);
     socket->last_arrival = at;
@@ -297,6 +330,9 @@ static void end_flow(gs_sim_net *net, gs_sim_socket *socket, enum end end)
     socket->flows[end].handle = 0;
     if (end == SENDER) {
         socket->sent = socket->sent_until;
+        if (socket->cost != NULL) {
+            socket->cost->last_left = net->loop->now;
+        }
     } else {
         socket->is_taken = true;
     }

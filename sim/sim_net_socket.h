@@ -31,9 +31,6 @@
 
 enum { GS_WINDOW_CHUNKS = 16 };
 
-/* In gs_sim_net.owner_of_flow: twice the socket, and 1 for the receiver's end, plus this. */
-#define GS_SIM_OF_SOCKET (UINT32_C(1) << 31)
-
 typedef struct gs_sim_socket {
     uint32_t to;
     uint32_t next; /* of the same sender; GS_NO_SOCKET */
@@ -56,7 +53,10 @@ typedef struct gs_sim_socket {
     uint32_t back_first, back_last;   /* links of the way back */
     gs_tick grants[GS_WINDOW_CHUNKS]; /* a ring: when credit for a chunk comes */
     uint32_t grant_first, grant_count;
-    gs_tick last_arrival; /* -1: nothing has come */
+    gs_tick last_arrival;     /* -1: nothing has come */
+    struct gs_sim_cost *cost; /* of its messages beside their bytes; NULL: none */
+    uint32_t held;            /* part that its slow start holds up, the first one; GS_NO_PART */
+    gs_tick held_until;
 } gs_sim_socket;
 
 typedef struct gs_sim_desk {
@@ -81,15 +81,8 @@ void gs_sim_socket_send(gs_sim_net *net, uint32_t part);
 void *gs_sim_net_grown(gs_sim_net *net, const void *old, uint32_t count, uint32_t *capacity,
                        size_t item_bytes);
 
-/* Starts over links [link_count], goes on with other bytes, and stops. `owner`: as in
- * owner_of_flow. Without memory it does not start, and the run ends. */
-void gs_sim_net_flow_begin(gs_sim_net *net, gs_sim_flow *flow, uint32_t owner,
-                           const uint32_t *links, uint32_t link_count, int64_t bytes);
-void gs_sim_net_flow_next(gs_sim_net *net, gs_sim_flow *flow, int64_t bytes);
-void gs_sim_net_flow_end(gs_sim_net *net, gs_sim_flow *flow);
-
 /* When a message of the channel comes that leaves at `left`: after the latency, with jitter. */
-gs_tick gs_sim_net_arrival(gs_sim_net *net, gs_sim_channel *channel, gs_tick left);
+gs_tick gs_sim_net_arrival(gs_sim_net *net, gs_sim_channel *channel, gs_tick left, int64_t bytes);
 
 /* Tells the timeline of it: channel->last_arrival is its arrival. */
 void gs_sim_net_tell_timeline(gs_sim_net *net, const gs_sim_channel *channel, int64_t bytes,

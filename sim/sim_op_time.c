@@ -19,10 +19,10 @@ static gs_tick leaves(void *host, uint32_t channel, gs_tick start, int64_t bytes
     return gs_sim_net_leaves(&op->sim->net, op->plan->channels[channel], start, bytes);
 }
 
-static gs_tick latency(void *host, uint32_t channel, uint64_t messages)
+static gs_tick latency(void *host, uint32_t channel, uint64_t messages, int64_t bytes)
 {
     const gs_sim_op *op = host;
-    return gs_sim_net_latency(&op->sim->net, op->plan->channels[channel], messages);
+    return gs_sim_net_latency(&op->sim->net, op->plan->channels[channel], messages, bytes);
 }
 
 static void see(void *host, const gs_dataflow_transfer *transfer)
@@ -91,7 +91,7 @@ static gs_tick draw(void *host, uint32_t member, uint64_t turn)
     const gs_sim_op *op = host;
     uint32_t channel = out_of(op, member);
     return gs_sim_net_latency(&op->sim->net, op->plan->channels[channel],
-                              op->messages[channel] + turn);
+                              op->messages[channel] + turn, 0); /* no ring has copies */
 }
 
 static gs_ring ring_of(const gs_sim_op *op)
@@ -117,8 +117,9 @@ static int64_t part_bytes(const gs_sim_op *op, bool large)
 static gs_ring_link link_of(const gs_sim_op *op)
 {
     double rate = op->plan->slowest;
-    return (gs_ring_link){.large = gs_dataflow_ticks(part_bytes(op, true), rate),
-                          .small = gs_dataflow_ticks(part_bytes(op, false), rate),
+    gs_tick overhead = op->plan->overhead;
+    return (gs_ring_link){.large = overhead + gs_dataflow_ticks(part_bytes(op, true), rate),
+                          .small = overhead + gs_dataflow_ticks(part_bytes(op, false), rate),
                           .latency = gs_ticks(op->plan->latency_ns)};
 }
 
@@ -132,8 +133,8 @@ static gs_ring_links links_of(const gs_sim_op *op, gs_tick *left)
     gs_tick *latencies = small + ranks;
     for (uint32_t i = 0; i < op->plan->flow->member_count; i++) {
         const gs_dataflow_path *path = &op->plan->flow->paths[out_of(op, i)];
-        large[i] = gs_dataflow_ticks(part_bytes(op, true), path->bytes_per_tick);
-        small[i] = gs_dataflow_ticks(part_bytes(op, false), path->bytes_per_tick);
+        large[i] = path->overhead + gs_dataflow_ticks(part_bytes(op, true), path->bytes_per_tick);
+        small[i] = path->overhead + gs_dataflow_ticks(part_bytes(op, false), path->bytes_per_tick);
         latencies[i] = path->latency == GS_TICK_NEVER ? 0 : path->latency;
     }
     return (gs_ring_links){
@@ -179,7 +180,7 @@ static gs_tick draw_sample(void *host, uint32_t member, uint64_t turn)
 {
     const sampled *of = host;
     return gs_sim_net_latency(&of->op->sim->net, of->op->plan->channels[out_of(of->op, member)],
-                              of->first + turn);
+                              of->first + turn, 0);
 }
 
 static double mean_end(const gs_tick *received, const gs_tick *left, uint32_t members)

@@ -362,6 +362,13 @@ static void send_part(void *host, gs_peer self, uint32_t channel_index, const gs
     gs_sim_net_send(&sim->net, channel_index, bytes, *sends_from(sim, self.index, op), index);
 }
 
+static void await(void *host, gs_peer self, uint32_t channel_index)
+{
+    gs_sim *sim = host;
+    (void)self;
+    gs_sim_net_await(&sim->net, channel_index);
+}
+
 static bool absorb(void *host, gs_peer self, uint32_t channel_index, const gs_op_signature *op,
                    gs_slice into, bool add)
 {
@@ -626,6 +633,7 @@ const gs_host_calls gs_sim_host_calls = {
     .ended = ended,
     .code = code,
     .send_part = send_part,
+    .await = await,
     .absorb = absorb,
     .flush = flush,
     .send = send,

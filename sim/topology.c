@@ -138,6 +138,27 @@ static void fill_nics(const gs_topology *topology, gs_topology_link *links)
     }
 }
 
+static bool is_staged(const gs_scenario *scenario)
+{
+    const gs_cluster *cluster = &scenario->cluster;
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        if (cluster->groups[i].gpudirect == GS_GPUDIRECT_OFF) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void fill_copies(const gs_topology *topology, gs_topology_link *links)
+{
+    const gs_link *nic = &topology->scenario->cluster.nic;
+    gs_topology_link copy = {.bytes_per_tick = (double)nic->staging_bps / 8.0 /
+                                               ((double)GS_NS_PER_S * GS_TICKS_PER_NS)};
+    for (uint32_t link = topology->copy_first; link < topology->link_count; link++) {
+        links[link] = copy;
+    }
+}
+
 /* Changes of one link before its path repeats, and of all links together: 16 bytes each. */
 enum { CHANGES_MAX = 4096, CHANGES_MIN = 64, ALL_CHANGES_MAX = 1 << 22 };
 
@@ -190,6 +211,8 @@ const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t serv
     count += has_nics ? 2 * (uint64_t)gs_topology_nic_count(topology) : 0;
     topology->fabric_first = (uint32_t)count;
     count += gs_fabric_link_count(topology);
+    topology->copy_first = (uint32_t)count;
+    count += is_staged(scenario) ? 2 * (uint64_t)scenario->ranks : 0;
     gs_topology_link *links =
         count > UINT32_MAX ? NULL : GS_TAKE(arena, gs_topology_link, (size_t)count);
     if (links == NULL) {
@@ -205,12 +228,13 @@ const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t serv
         fill_nics(topology, links);
     }
     gs_fabric_make_links(topology, links + topology->fabric_first);
+    fill_copies(topology, links);
     const gs_cluster *cluster = &scenario->cluster;
     const gs_link *port = nodes ? &cluster->intra : &cluster->nic;
     uint32_t between = topology->fabric_first;
     return vary(links, 0, topology->nic_first, 2, port, seed, arena) &&
                    vary(links, topology->nic_first, between, 2, &cluster->nic, seed, arena) &&
-                   vary(links, between, topology->link_count, 1, &cluster->nic, seed, arena)
+                   vary(links, between, topology->copy_first, 1, &cluster->nic, seed, arena)
                ? topology
                : NULL;
 }
@@ -301,33 +325,57 @@ static gs_route route_inside(const gs_topology *topology, const place *a, const 
     return route;
 }
 
+/* The copy of a rank whose messages are staged: out (0) or in (1). */
+static void add_copy(const gs_topology *topology, uint32_t entity, uint32_t inwards,
+                     gs_route *route)
+{
+    const gs_scenario *scenario = topology->scenario;
+    if (topology->copy_first < topology->link_count && entity < scenario->ranks &&
+        gs_scenario_group_of(scenario, entity)->gpudirect == GS_GPUDIRECT_OFF) {
+        gs_route_add(route, topology->copy_first + 2 * entity + inwards);
+    }
+}
+
+/* Out of the sender's node, over what joins nodes, and in. */
+static void route_between(const gs_topology *topology, const place *a, const place *b,
+                          uint64_t hash, gs_route *route)
+{
+    gs_fabric_port out = {a->node, nic_at(topology, a)};
+    gs_fabric_port in = {b->node, nic_at(topology, b)};
+    bool nic_links = gs_fabric_has_nic_links(topology);
+    add_leg(topology, a, false, route);
+    if (nic_links) {
+        gs_route_add(route, topology->nic_first + 2 * out.nic);
+    }
+    gs_fabric_route(topology, out, in, hash, route);
+    if (nic_links) {
+        gs_route_add(route, topology->nic_first + 2 * in.nic + 1);
+    }
+    add_leg(topology, b, true, route);
+}
+
 gs_route gs_topology_route(const gs_topology *topology, uint32_t from, uint32_t to, uint32_t stream)
 {
     GS_ASSERT(from != to && from < topology->entities && to < topology->entities);
     const gs_cluster *cluster = &topology->scenario->cluster;
     gs_route route = {.latency_ns = cluster->nic.latency_ns, .over_nic = true};
-    if (topology->groups == NULL) {
+    bool is_node = topology->groups != NULL;
+    place a = {0}, b = {0};
+    if (is_node) {
+        a = place_of(topology, from);
+        b = place_of(topology, to);
+        if (a.node == b.node) {
+            return route_inside(topology, &a, &b, from, to);
+        }
+    }
+    add_copy(topology, from, 0, &route);
+    if (is_node) {
+        uint64_t hash = mixed(mixed((uint64_t)from << 32 | to) + stream);
+        route_between(topology, &a, &b, hash, &route);
+    } else {
         gs_route_add(&route, 2 * from);
         gs_route_add(&route, 2 * to + 1);
-        return route;
     }
-    place a = place_of(topology, from);
-    place b = place_of(topology, to);
-    if (a.node == b.node) {
-        return route_inside(topology, &a, &b, from, to);
-    }
-    gs_fabric_port out = {a.node, nic_at(topology, &a)};
-    gs_fabric_port in = {b.node, nic_at(topology, &b)};
-    bool nic_links = gs_fabric_has_nic_links(topology);
-    add_leg(topology, &a, false, &route);
-    if (nic_links) {
-        gs_route_add(&route, topology->nic_first + 2 * out.nic);
-    }
-    uint64_t hash = mixed(mixed((uint64_t)from << 32 | to) + stream);
-    gs_fabric_route(topology, out, in, hash, &route);
-    if (nic_links) {
-        gs_route_add(&route, topology->nic_first + 2 * in.nic + 1);
-    }
-    add_leg(topology, &b, true, &route);
+    add_copy(topology, to, 1, &route);
     return route;
 }

@@ -14,6 +14,8 @@
  *              places and down from odd ones. A link each way to each neighbour is the nic
  *   regions    up the nic, over one link that all flows of this pair of regions share, down
  *   graph      the shortest path of the file; its links are the nics
+ * Where nodes[].gpudirect is off, what leaves a rank over a nic is copied to the memory of the host
+ * first, and what comes is copied from there: a link each way, the first or the last of the route.
  * Servers are nodes of one entity behind the workers'. A route's latency is that of the link class
  * it uses, once, plus hop_latency for every switch after the first (torus: every link after the
  * first), plus what links of wide area networks and graphs say. Open structs; owner of arrays: the
@@ -58,6 +60,8 @@ typedef struct gs_topology {
     uint32_t nic_first; /* links of nic k: up 2k, down 2k + 1 from here; servers follow the nodes.
                            No nic of a torus or graph has links of its own */
     uint32_t fabric_first;
+    uint32_t
+        copy_first; /* links of rank r: out 2r, in 2r + 1 from here; link_count: there are none */
     gs_fat_tree tree;
     const uint8_t *region_of; /* [nodes] */
 } gs_topology;
@@ -81,6 +85,12 @@ gs_route gs_topology_route(const gs_topology *topology, uint32_t from, uint32_t 
 /* The nic that an entity sends over and receives from, and how many there are. */
 uint32_t gs_topology_nic(const gs_topology *topology, uint32_t entity);
 uint32_t gs_topology_nic_count(const gs_topology *topology);
+
+/* Is a link a copy between the memories of a device and its host? */
+static inline bool gs_topology_is_copy(const gs_topology *topology, uint32_t link)
+{
+    return link >= topology->copy_first;
+}
 
 /* The class of link that a route uses. */
 static inline const gs_link *gs_topology_link_of(const gs_topology *topology, const gs_route *route)

@@ -361,6 +361,10 @@ static void play_lane(gs_driver *driver, line *on, uint32_t number)
             uint32_t place = place_of(&on->sources, next->peer, next->channel);
             GS_ASSERT(place != GS_NO_SLOT && "a program receives only from its sources");
             played->waits_for = on->first_inbox + place;
+            if (config->calls->await != NULL) {
+                config->calls->await(config->host, config->self,
+                                     driver->inboxes[played->waits_for].channel);
+            }
         }
         inbox *from = &driver->inboxes[played->waits_for];
         if (from->parts == 0) {

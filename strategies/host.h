@@ -71,6 +71,9 @@ typedef struct gs_host_calls {
      * may change at once. */
     void (*send_part)(void *host, gs_peer self, uint32_t channel, const gs_op_signature *op,
                       gs_slice part, bool copy);
+    /* A program has come to the next part of a channel, whether or not it is there. NULL: the host
+     * does not wait for receivers. */
+    void (*await)(void *host, gs_peer self, uint32_t channel);
     /* Adds or puts the oldest delivered part of a channel into the slice, and frees it. false: the
      * part belongs to another op. NULL in timing-only hosts, where parts are counted and nothing
      * else. */

@@ -226,7 +226,10 @@ static void scale_link(gs_link *link, double factor, gs_arena *arena)
 static void free_link(gs_link *link, gs_arena *arena)
 {
     link->bandwidth_bps = ENDLESS_BPS;
-    link->window_bytes = 0; /* which holds bytes up too */
+    link->window_bytes = 0; /* which holds bytes up too, */
+    link->loss = 0.0;       /* as do connections and copies */
+    link->initial_window = 0;
+    link->staging_bps = ENDLESS_BPS;
     edit_curve(link, 1.0, 0.0, arena);
 }
 

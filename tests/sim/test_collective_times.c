@@ -53,8 +53,9 @@ static gs_tick leaves(void *host, uint32_t channel, gs_tick start, int64_t bytes
     return start;
 }
 
-static gs_tick latency(void *host, uint32_t channel, uint64_t messages)
+static gs_tick latency(void *host, uint32_t channel, uint64_t messages, int64_t bytes)
 {
+    (void)bytes;
     (void)host, (void)channel, (void)messages;
     return 0;
 }

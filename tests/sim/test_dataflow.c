@@ -35,8 +35,9 @@ static gs_tick leaves(void *host, uint32_t channel, gs_tick start, int64_t bytes
     return start >= 5000 ? start + 2 * whole : 5000 + 2 * (start + whole - 5000);
 }
 
-static gs_tick latency(void *host, uint32_t channel, uint64_t messages)
+static gs_tick latency(void *host, uint32_t channel, uint64_t messages, int64_t bytes)
 {
+    (void)bytes;
     const wires_case *on = host;
     gs_tick least = on->latencies[channel];
     return on->varies[channel] ? least + (gs_tick)draw(on->number, 100 + messages, channel, 400)
@@ -80,7 +81,7 @@ static void plain_send(plain *on, uint32_t member, const gs_vertex *vertex, gs_t
     gs_tick start = now > on->ready[member] ? now : on->ready[member];
     start = start > channel->free_at ? start : channel->free_at;
     channel->free_at = leaves(on->wires, index, start, vertex->length);
-    gs_tick arrival = channel->free_at + latency(on->wires, index, channel->sent);
+    gs_tick arrival = channel->free_at + latency(on->wires, index, channel->sent, vertex->length);
     channel->last_arrival = arrival > channel->last_arrival ? arrival : channel->last_arrival;
     cr_assert(channel->sent < QUEUE_MAX);
     channel->arrivals[channel->sent++] = channel->last_arrival;
@@ -295,7 +296,7 @@ Test(dataflow, a_transfer_is_told_with_its_times)
     gs_dataflow_plan *plan = gs_dataflow_plan_create(gs_collective_find("naive"), &shape, &arena);
     cr_assert_not_null(plan);
     for (uint32_t i = 0; i < 2; i++) {
-        plan->paths[i] = (gs_dataflow_path){1.0, 5, plan->from[i] == 0};
+        plan->paths[i] = (gs_dataflow_path){1.0, 5, 0, plan->from[i] == 0};
     }
     gs_dataflow flow;
     cr_assert(gs_dataflow_init(&flow, plan, &(gs_dataflow_wires){0}, &arena));

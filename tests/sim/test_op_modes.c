@@ -149,6 +149,8 @@ static const gs_strategy strategy = {.struct_bytes = sizeof(gs_strategy),
 
 /* ---------------------------------------------------------------- cases */
 
+enum { PLAIN_CASES = 2000, COST_CASES = 600 };
+
 typedef struct mode_case {
     small_job job;
     gs_selection_rule rules[4 * GS_COLLECTIVE_KIND_COUNT];
@@ -248,6 +250,33 @@ static void disturb(mode_case *of, uint64_t number)
     }
 }
 
+/* What messages cost beside their bytes: each in some of the cases. */
+static void add_costs(mode_case *of, uint64_t number)
+{
+    gs_cluster *cluster = &of->job.scenario.cluster;
+    if (draw(number, 32, 0, 3) == 0) {
+        cluster->nic.per_message_ns = 3 * GS_NS_PER_US;
+        cluster->intra.per_message_ns = (gs_time_ns)draw(number, 32, 1, 2) * GS_NS_PER_US;
+    }
+    if (draw(number, 32, 2, 3) == 0) { /* 1.25 bytes per ns; a round trip of 20 us: 0.28 or 0.89 */
+        cluster->nic.class_index = GS_LINK_TCP;
+        cluster->nic.segment_bytes = 1460;
+        cluster->nic.loss = draw(number, 32, 3, 2) == 0 ? 0.1 : 0.01;
+    }
+    if (draw(number, 32, 4, 3) == 0) {
+        if (cluster->groups != of->groups) {
+            of->groups[0] = cluster->groups[0];
+            cluster->groups = of->groups;
+        }
+        of->groups[0].gpudirect = GS_GPUDIRECT_OFF;
+        cluster->nic.staging_bps = (int64_t)(4 + 10 * draw(number, 32, 5, 2)) * 1000000000;
+        cluster->nic.staging_chunk_bytes = 8192;
+    }
+    if (draw(number, 32, 6, 8) == 0) { /* always message by message */
+        cluster->nic.eager_bytes = 10000;
+    }
+}
+
 static void make_case(mode_case *of, uint64_t number)
 {
     static const uint32_t per_nodes[] = {0, 0, 2, 4};
@@ -271,6 +300,9 @@ static void make_case(mode_case *of, uint64_t number)
     }
     choose_programs(of, number);
     disturb(of, number);
+    if (number >= PLAIN_CASES) {
+        add_costs(of, number);
+    }
 }
 
 /* ---------------------------------------------------------------- comparing */
@@ -329,13 +361,13 @@ static void compare(const outcome *wanted, const outcome *got, uint64_t number, 
                  "case %llu, %s: other bytes", (unsigned long long)number, mode);
 }
 
-/* Every way that an op can go is met: closed, by recurrence, by dataflow, and back in the middle.
- */
-Test(op_modes, every_mode_gives_the_times_of_messages, .timeout = 280)
+/* Every way that an op can go is met: closed, by recurrence, by dataflow, and back in the middle;
+ * each so many times at least. */
+static void compare_modes(uint64_t first, uint64_t end, uint64_t least)
 {
     uint64_t ops[GS_OP_MODE_COUNT] = {0};
     uint64_t returned = 0;
-    for (uint64_t number = 0; number < 2000; number++) {
+    for (uint64_t number = first; number < end; number++) {
         gs_network_mode mode = number % 5 == 1   ? GS_NETWORK_RECURRENCE
                                : number % 5 == 2 ? GS_NETWORK_CLOSED
                                                  : GS_NETWORK_AUTO;
@@ -354,12 +386,22 @@ Test(op_modes, every_mode_gives_the_times_of_messages, .timeout = 280)
         gs_record_destroy(got.record);
         small_job_fini(&tested.job);
     }
-    cr_assert(ops[GS_OP_MESSAGE] > 1000 && ops[GS_OP_DATAFLOW] > 1000 && ops[GS_OP_RING] > 500 &&
-                  ops[GS_OP_CLOSED] > 500 && returned > 500,
+    cr_assert(ops[GS_OP_MESSAGE] > 2 * least && ops[GS_OP_DATAFLOW] > 2 * least &&
+                  ops[GS_OP_RING] > least && ops[GS_OP_CLOSED] > least && returned > least,
               "message %llu, dataflow %llu, ring %llu, closed %llu, returned %llu",
               (unsigned long long)ops[GS_OP_MESSAGE], (unsigned long long)ops[GS_OP_DATAFLOW],
               (unsigned long long)ops[GS_OP_RING], (unsigned long long)ops[GS_OP_CLOSED],
               (unsigned long long)returned);
+}
+
+Test(op_modes, every_mode_gives_the_times_of_messages, .timeout = 280)
+{
+    compare_modes(0, PLAIN_CASES, 500);
+}
+
+Test(op_modes, every_mode_knows_what_messages_cost_beside_their_bytes, .timeout = 280)
+{
+    compare_modes(PLAIN_CASES, PLAIN_CASES + COST_CASES, 50);
 }
 
 /* ---------------------------------------------------------------- the surrogate */

@@ -159,8 +159,6 @@ Test(scenario_effects, what_only_sockets_of_processes_have)
 {
     expect_note("cluster.links.nic.window=256KiB",
                 "cluster.links.nic: window has no effect: sockets is channel; say process");
-    expect_note("cluster.links.intra.per_message=3us",
-                "cluster.links.intra: per_message has no effect: sockets is channel; say process");
     expect_note("cluster.links.nic.queue=8KiB",
                 "cluster.links.nic: queue has no effect: sockets is channel; say process");
     cr_assert_eq(READ_DEMO("cluster.links.nic.sockets=process", "cluster.links.nic.queue=8KiB"),
@@ -177,6 +175,38 @@ Test(scenario_effects, what_only_sockets_of_processes_have)
     cr_expect_eq(scenario.cluster.nic.queue_bytes, 8192);
     cr_expect_eq(scenario.cluster.nic.per_message_ns, 3000);
     cr_expect_eq(scenario.cluster.intra.sockets, (int)GS_SOCKETS_CHANNEL);
+}
+
+Test(scenario_effects, what_only_tcp_has)
+{
+    expect_note("cluster.links.intra.loss=0.01",
+                "cluster.links.intra: loss has no effect: class is not tcp");
+    expect_note("cluster.links.nic.segment=9000B",
+                "cluster.links.nic: segment has no effect: there is neither loss nor an "
+                "initial_window");
+    expect_note("cluster.links.nic.idle=1s",
+                "cluster.links.nic: idle has no effect: there is no initial_window; say one");
+    cr_assert_eq(READ_DEMO("cluster.links.nic.loss=0.1%", "cluster.links.nic.initial_window=10",
+                           "cluster.links.nic.segment=9000B", "cluster.links.nic.idle=1s",
+                           "cluster.links.nic.eager=64KiB", "cluster.links.intra.per_message=3us"),
+                 GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u);
+    cr_expect_float_eq(scenario.cluster.nic.loss, 0.001, 1e-15);
+    cr_expect_eq(scenario.cluster.nic.eager_bytes, 65536);
+    cr_expect_eq(scenario.cluster.intra.per_message_ns, 3000);
+}
+
+Test(scenario_effects, copies_are_where_a_node_has_no_gpudirect)
+{
+    expect_note("cluster.links.nic.staging_chunk=1MiB",
+                "cluster.links.nic: staging_chunk has no effect: gpudirect is on in all of "
+                "cluster.nodes");
+    cr_assert_eq(READ_DEMO("cluster.nodes=[{\"count\":2,\"gpudirect\":\"off\"}]",
+                           "cluster.links.nic.staging_chunk=1MiB"),
+                 GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u);
+    cr_expect_eq(scenario.cluster.groups[0].gpudirect, (int)GS_GPUDIRECT_OFF);
+    cr_expect_eq(scenario.cluster.nic.staging_bps, INT64_C(96000000000));
 }
 
 /* all_reduce_10_ranks.txt was measured on 3 hosts. */

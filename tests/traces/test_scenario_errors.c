@@ -115,6 +115,12 @@ Test(scenario_errors, of_links)
         {GS_EINVAL, "cluster.links.nic.queue=1B",
          "cluster.links.nic.queue" HERE "1B is below the least that a card takes; write 4KiB or "
          "more, or 0B for cards that serve sockets in turn"},
+        {GS_EINVAL, "cluster.links.nic.loss=1",
+         "cluster.links.nic.loss" HERE "1 is out of range; allowed is a ratio such as 0.05 or \"5 "
+         "%\", 0..0.5"},
+        {GS_EINVAL, "cluster.links.nic.segment=1B",
+         "cluster.links.nic.segment" HERE "1B is out of range; allowed is a size such as 25MiB, "
+         "64B..1MiB"},
         {GS_ENOTFOUND, "cluster.links.nic.curve=nosuch.txt",
          "cluster.links.nic.curve" HERE "nosuch.txt: no such file"},
         {GS_EINVAL, "cluster.links.nic.curve=" GS_TEST_SOURCE_DIR "/traces/profiles/resnet50.json",

@@ -10,6 +10,7 @@
 
 enum { GROUPS_MAX = 4096, WINDOW_MIN_BYTES = 4096 };
 
+static const char *const gpudirect[] = {"on", "off", NULL};
 static const char *const link_sockets[] = {"channel", "process", NULL};
 const char *const gs_link_class_names[] = {"nvlink", "pcie", "infiniband", "roce", "tcp", NULL};
 
@@ -35,6 +36,8 @@ static const gs_field node_fields[] = {
      "rate of their nic, as a multiple of links.nic.bandwidth; 0.25: a quarter"},
     {"overlap_slowdown", GS_FIELD_REAL, GS_FIELD_AT(gs_node_group, overlap_slowdown), "1", 1, 100, NULL,
      "kernels that start while the rank communicates take so many times as long"},
+    {"gpudirect", GS_FIELD_CHOICE, GS_FIELD_AT(gs_node_group, gpudirect), "on", 0, 0, gpudirect,
+     "on: their nics read and write device memory (GPUDirect RDMA); off: what goes over them is copied through the host's, links.nic.staging_*"},
 };
 #define LINK_FIELDS(class_text, bandwidth_text, latency_text)                                      \
     {"class", GS_FIELD_CHOICE, GS_FIELD_AT(gs_link, class_index), class_text, 0, 0, gs_link_class_names, \
@@ -52,10 +55,26 @@ static const gs_field node_fields[] = {
     {"queue", GS_FIELD_BYTES, GS_FIELD_AT(gs_link, queue_bytes), "0B", 0, 1099511627776.0, NULL,   \
      "with a window: each card is one queue, which acknowledgements wait in too, and holds so much of a socket; 0B: it serves sockets in turn"}, \
     {"per_message", GS_FIELD_DURATION, GS_FIELD_AT(gs_link, per_message_ns), "0s", 0, 1e9, NULL,   \
-     "of a socket of a process: what each message costs its sender, one after the other"},         \
+     "what each message costs its sender before it begins, one after the other: on a channel, or of a process over all its sockets"}, \
+    {"eager", GS_FIELD_BYTES, GS_FIELD_AT(gs_link, eager_bytes), "0B", 0, 1099511627776.0, NULL,   \
+     "larger messages go by rendezvous: a round trip first, and the receiver has to have come to them; 0B: all go eagerly"}, \
+    {"loss", GS_FIELD_RATIO, GS_FIELD_AT(gs_link, loss), "0", 0, 0.5, NULL,                        \
+     "tcp: share of packets that get lost; a connection has segment / round trip x sqrt(3/2) / sqrt(loss) at most (Mathis et al. 1997)"}, \
+    {"segment", GS_FIELD_BYTES, GS_FIELD_AT(gs_link, segment_bytes), "1460B", 64, 1048576, NULL,   \
+     "tcp: payload of a packet (MSS)"},                                                            \
+    {"initial_window", GS_FIELD_INT, GS_FIELD_AT(gs_link, initial_window), "0", 0, 1000000, NULL,  \
+     "tcp: segments that a connection sends in its first round trip after it was idle, then twice as many (slow start; RFC 6928: 10); 0: it begins at its rate"}, \
+    {"idle", GS_FIELD_DURATION, GS_FIELD_AT(gs_link, idle_ns), "200ms", 0, 3.2e16, NULL,           \
+     "tcp: with an initial_window: a connection is idle once its last byte left so long ago (RFC 5681: a retransmission timeout)"}, \
     {"curve", GS_FIELD_TEXT, GS_FIELD_AT(gs_link, curve_file), "", 0, 0, NULL,                     \
      "nccl-tests output whose all-reduce times replace the model's; empty: none"}
-static const gs_field nic_fields[] = {LINK_FIELDS("tcp", "10Gbit/s", "30us")};
+static const gs_field nic_fields[] = {
+    LINK_FIELDS("tcp", "10Gbit/s", "30us"),
+    {"staging_bandwidth", GS_FIELD_RATE, GS_FIELD_AT(gs_link, staging_bps), "12GB/s", 1e3, 1e15, NULL,
+     "where nodes[].gpudirect is off: rate of a rank's copies to the host and of those back (12GB/s: PCIe 3.0 x16 as NCCL counts it)"},
+    {"staging_chunk", GS_FIELD_BYTES, GS_FIELD_AT(gs_link, staging_chunk_bytes), "512KiB", 1, 1073741824, NULL,
+     "likewise: bytes that are copied at a time while those before are on the wire (NCCL: an eighth of NCCL_BUFFSIZE)"},
+};
 static const gs_field intra_fields[] = {LINK_FIELDS("nvlink", "200GB/s", "5us")};
 static const gs_field servers_fields[] = {
     {"count", GS_FIELD_INT, GS_FIELD_AT(gs_servers_config, count), "0", 0, GS_ENTITIES_MAX, NULL,
@@ -238,6 +257,38 @@ static gs_status check_buffers(const gs_scenario_reader *reader, const char *sec
     return GS_OK;
 }
 
+/* What waits for its receiver would hold up all that is behind it in the socket. */
+static gs_status check_eager(const gs_scenario_reader *reader, const char *section,
+                             const gs_link *link, gs_error *err)
+{
+    char path[GS_JSON_PATH_BYTES];
+    if (link->eager_bytes == 0 || link->sockets == GS_SOCKETS_CHANNEL) {
+        return GS_OK;
+    }
+    snprintf(path, sizeof path, "%s.eager", section);
+    return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                            "%lldB with sockets \"process\": rendezvous is modelled for each "
+                            "channel on its own; say sockets \"channel\", or 0B",
+                            (long long)link->eager_bytes);
+}
+
+/* With a window the two ends of a socket take the first links and the last one: nics. */
+static gs_status check_staging(const gs_scenario_reader *reader, gs_error *err)
+{
+    const gs_cluster *cluster = &reader->out->cluster;
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        if (cluster->groups[i].gpudirect == GS_GPUDIRECT_OFF && cluster->nic.window_bytes > 0) {
+            char path[GS_JSON_PATH_BYTES];
+            snprintf(path, sizeof path, "cluster.nodes[%u].gpudirect", i);
+            return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                                    "\"off\" with cluster.links.nic.window %lldB: copies are "
+                                    "modelled without windows; say window 0B, or gpudirect \"on\"",
+                                    (long long)cluster->nic.window_bytes);
+        }
+    }
+    return GS_OK;
+}
+
 gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
 {
     gs_cluster *cluster = &reader->out->cluster;
@@ -249,7 +300,10 @@ gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
                                    &cluster->intra, err));
     GS_TRY(check_buffers(reader, "cluster.links.nic", &cluster->nic, err));
     GS_TRY(check_buffers(reader, "cluster.links.intra", &cluster->intra, err));
+    GS_TRY(check_eager(reader, "cluster.links.nic", &cluster->nic, err));
+    GS_TRY(check_eager(reader, "cluster.links.intra", &cluster->intra, err));
     GS_TRY(read_nodes(reader, err));
+    GS_TRY(check_staging(reader, err));
     GS_TRY(gs_scenario_read_codec_costs(reader, err));
     GS_TRY(read_servers(reader, err));
     GS_TRY(gs_scenario_read_placement(reader, err));

@@ -2,16 +2,21 @@
  * a file or the command line says, and what differs from the default: a resolved file says all. */
 #include "traces/scenario/scenario_parts.h"
 
+#include "strategies/registry.h"
+
 #include <stdio.h>
 #include <string.h>
 
 enum { VALUE_BYTES = 128, LIST_BYTES = 256, KEYS_MAX = 32, ANYWHERE = GS_LAYERS_MAX + 1 };
 
-static const char *const link_rates[] = {"bandwidth", "latency", "efficiency",  "sockets",
-                                         "window",    "queue",   "per_message", NULL};
-static const char *const link_keys[] = {"bandwidth",   "latency", "efficiency",
-                                        "sockets",     "window",  "queue",
-                                        "per_message", "curve",   NULL};
+static const char *const link_rates[] = {
+    "bandwidth", "latency",           "efficiency",    "sockets", "window",
+    "queue",     "per_message",       "eager",         "loss",    "initial_window",
+    "idle",      "staging_bandwidth", "staging_chunk", NULL};
+static const char *const link_keys[] = {
+    "bandwidth", "latency",           "efficiency",    "sockets", "window",
+    "queue",     "per_message",       "eager",         "loss",    "initial_window",
+    "idle",      "staging_bandwidth", "staging_chunk", "curve",   NULL};
 
 /* Who said it: 0 the command line, 1 the file, 2 what it extends, ...; beyond all: nobody. */
 static uint32_t depth_of(const gs_scenario_reader *reader, const char *path)
@@ -83,16 +88,43 @@ static void note_unused(gs_scenario_reader *reader, const effect *of, const char
 
 /* --- links ---------------------------------------------------------------------------------- */
 
-/* What sockets alone have. */
+/* What sockets alone have, and what TCP. */
 static void check_sockets(gs_scenario_reader *reader, const effect *of)
 {
-    static const char *const of_sockets[] = {"window", "queue", "per_message", NULL};
+    static const char *const of_sockets[] = {"window", "queue", NULL};
+    static const char *const of_tcp[] = {"loss", "segment", "initial_window", "idle", NULL};
+    static const char *const of_segments[] = {"segment", NULL};
+    static const char *const of_slow_start[] = {"idle", NULL};
     static const char *const of_windows[] = {"queue", NULL};
     const gs_link *link = of->values;
     if (link->sockets != GS_SOCKETS_PROCESS) {
         note_unused(reader, of, of_sockets, "sockets is channel; say process");
     } else if (link->window_bytes == 0) {
         note_unused(reader, of, of_windows, "there is no window; say one");
+    }
+    if (link->class_index != GS_LINK_TCP) {
+        note_unused(reader, of, of_tcp, "class is not tcp");
+        return;
+    }
+    if (link->loss <= 0.0 && link->initial_window == 0) {
+        note_unused(reader, of, of_segments, "there is neither loss nor an initial_window");
+    }
+    if (link->initial_window == 0) {
+        note_unused(reader, of, of_slow_start, "there is no initial_window; say one");
+    }
+}
+
+/* Copies are where some nodes have no GPUDirect. */
+static void check_copies(gs_scenario_reader *reader, const effect *nic)
+{
+    static const char *const of_copies[] = {"staging_bandwidth", "staging_chunk", NULL};
+    const gs_cluster *cluster = &reader->out->cluster;
+    bool is_used = false;
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        is_used |= cluster->groups[i].gpudirect == GS_GPUDIRECT_OFF;
+    }
+    if (!is_used) {
+        note_unused(reader, nic, of_copies, "gpudirect is on in all of cluster.nodes");
     }
 }
 
@@ -104,8 +136,10 @@ static bool is_modelled(const gs_cluster *cluster)
 
 static void check_links(gs_scenario_reader *reader)
 {
-    static const char *const unmodelled[] = {"latency", "sockets",     "window",
-                                             "queue",   "per_message", NULL};
+    static const char *const unmodelled[] = {
+        "latency",       "sockets", "window",         "queue", "per_message",
+        "eager",         "loss",    "initial_window", "idle",  "staging_bandwidth",
+        "staging_chunk", NULL};
     const gs_scenario *out = reader->out;
     const gs_cluster *cluster = &out->cluster;
     const gs_link *outer = gs_scenario_outer_link(out);
@@ -121,6 +155,7 @@ static void check_links(gs_scenario_reader *reader)
     bool has_inner = gs_cluster_has_nodes(cluster);
     if (on_nic && outer->curve == NULL) {
         check_sockets(reader, &nic);
+        check_copies(reader, &nic);
     }
     if ((!on_nic || has_inner) && outer->curve == NULL) {
         check_sockets(reader, &intra);
@@ -508,8 +543,8 @@ static void check_units(gs_scenario_reader *reader, const gs_strategy_choice *ch
         return;
     }
     gs_config_defaults(choice->strategy->config, defaults);
-    if (choice->strategy->layout(choice->config, job, &wanted, NULL) != GS_OK ||
-        choice->strategy->layout(defaults, job, &usual, NULL) != GS_OK) {
+    if (gs_strategy_layout(choice->strategy, choice->config, job, &wanted, NULL) != GS_OK ||
+        gs_strategy_layout(choice->strategy, defaults, job, &usual, NULL) != GS_OK) {
         return;
     }
     bool smaller =

@@ -458,7 +458,12 @@ static gs_status check_routes(const gs_scenario_reader *reader, gs_error *err)
         uint32_t links = leg_links(cluster->topology.insides[i]);
         legs = links > legs ? links : legs;
     }
-    uint32_t longest = gs_fabric_links_max(&cluster->topology, places_of(reader)) + 2 * legs;
+    uint32_t copies = 0;
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        copies = cluster->groups[i].gpudirect == GS_GPUDIRECT_OFF ? 2 : copies;
+    }
+    uint32_t longest =
+        gs_fabric_links_max(&cluster->topology, places_of(reader)) + 2 * legs + copies;
     if (longest <= GS_FABRIC_ROUTE_MAX) {
         return GS_OK;
     }
