@@ -487,17 +487,60 @@ static size_t kind_bytes(const gs_field *field)
     return field->size;
 }
 
-static void assert_field(const gs_field_table *table, const gs_field *field)
+/* What is wrong with a field, or NULL. */
+static const char *field_fault(const gs_field_table *table, const gs_field *field)
 {
+    if (field->name == NULL || field->name[0] == '\0') {
+        return "has no name";
+    }
+    if (&table->fields[gs_config_find(table, field->name)] != field) {
+        return "is there twice";
+    }
+    if (field->help == NULL) {
+        return "has no help";
+    }
+    if ((uint32_t)field->kind > GS_FIELD_REAL_OR_CHOICE) {
+        return "is of no kind";
+    }
+    if (field->size == 0 || field->size != kind_bytes(field)) {
+        return "is not as large as its kind";
+    }
+    if (field->offset > table->struct_bytes || field->size > table->struct_bytes - field->offset) {
+        return "lies outside its struct";
+    }
     bool has_choices = field->kind == GS_FIELD_CHOICE || field->kind == GS_FIELD_BYTES_OR_CHOICE ||
                        field->kind == GS_FIELD_REAL_OR_CHOICE;
-    GS_ASSERT(field->name != NULL && field->name[0] != '\0');
-    GS_ASSERT(field->help != NULL);
-    GS_ASSERT(field->size > 0 && field->size == kind_bytes(field));
-    GS_ASSERT(field->offset + field->size <= table->struct_bytes);
-    GS_ASSERT(field->minimum <= field->maximum);
-    GS_ASSERT(has_choices == (field->choices != NULL));
-    GS_ASSERT(&table->fields[gs_config_find(table, field->name)] == field); /* no name twice */
+    if (has_choices != (field->choices != NULL)) {
+        return has_choices ? "has no choices" : "has choices and takes none";
+    }
+    if (!(field->minimum <= field->maximum)) {
+        return "has a minimum above its maximum";
+    }
+    field_value value;
+    if (field->default_text != NULL &&
+        parse_value(field, field->default_text, &value, NULL) != GS_OK) {
+        return "has a default that it does not take";
+    }
+    return NULL;
+}
+
+gs_status gs_config_check(const gs_field_table *table, gs_error *err)
+{
+    if (table->name == NULL || (table->fields == NULL && table->field_count > 0) ||
+        table->field_count > NAMES_MAX) {
+        return gs_fail(err, GS_EINVAL, "%zu fields %s; at most %d, and a name for the table",
+                       table->field_count, table->fields == NULL ? "at NULL" : "in a table",
+                       NAMES_MAX);
+    }
+    for (size_t i = 0; i < table->field_count; i++) {
+        const char *fault = field_fault(table, &table->fields[i]);
+        if (fault != NULL) {
+            const char *name = table->fields[i].name;
+            return gs_fail(err, GS_EINVAL, "field %zu (\"%.40s\") %s", i, name == NULL ? "" : name,
+                           fault);
+        }
+    }
+    return GS_OK;
 }
 
 void gs_config_defaults(const gs_field_table *table, void *out)
@@ -505,7 +548,7 @@ void gs_config_defaults(const gs_field_table *table, void *out)
     memset(out, 0, table->struct_bytes);
     for (size_t i = 0; i < table->field_count; i++) {
         const gs_field *field = &table->fields[i];
-        assert_field(table, field);
+        GS_ASSERT(field_fault(table, field) == NULL);
         if (field->default_text != NULL) {
             field_value value;
             gs_status status = parse_value(field, field->default_text, &value, NULL);

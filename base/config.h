@@ -57,6 +57,10 @@ typedef struct gs_field_table {
 
 #define GS_FIELD_AT(type, member) offsetof(type, member), sizeof(((type *)0)->member)
 
+/* Whether a table is well formed and takes its defaults, for those from outside. Errors: GS_EINVAL
+ * naming the first field with a fault. */
+GS_MUST_USE gs_status gs_config_check(const gs_field_table *table, gs_error *err);
+
 /* Sets every field to its default; asserts that the table is well formed and each default parses.
  * Required fields become zero. */
 void gs_config_defaults(const gs_field_table *table, void *out);

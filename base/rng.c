@@ -5,12 +5,12 @@
 
 #include "base/assert.h"
 
-enum { STEP_BITS = 56, PURPOSE_SHIFT = 24 };
+enum { PURPOSE_SHIFT = 24 };
 
 uint64_t gs_rng_bits(gs_rng_key key, uint64_t step, uint32_t index)
 {
     /* Step and purpose share the upper words, so that no two draws of a seed have one counter. */
-    GS_ASSERT(step >> STEP_BITS == 0);
+    GS_ASSERT(step >> GS_RNG_STEP_BITS == 0);
     GS_ASSERT((uint32_t)key.purpose < UINT32_C(1) << (32 - PURPOSE_SHIFT));
     philox4x32_ctr_t counter = {{index, key.entity, (uint32_t)step,
                                  (uint32_t)(step >> 32) | (uint32_t)key.purpose << PURPOSE_SHIFT}};

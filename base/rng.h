@@ -22,7 +22,9 @@ typedef struct gs_rng_key {
     uint32_t entity;
 } gs_rng_key;
 
-/* 64 random bits of draw `index` in step `step` (below 2^56). */
+enum { GS_RNG_STEP_BITS = 56 };
+
+/* 64 random bits of draw `index` in step `step` (below 2^GS_RNG_STEP_BITS). */
 uint64_t gs_rng_bits(gs_rng_key key, uint64_t step, uint32_t index);
 
 /* Uniform in the open interval (0, 1), 53 bits; never 0 or 1, so that every inversion is finite. */

@@ -7,6 +7,7 @@
 #include "live/live_final.h"
 #include "models/task.h"
 #include "strategies/group.h"
+#include "strategies/registry.h"
 #include "traces/consensus.h"
 
 #include <math.h>
@@ -51,7 +52,7 @@ static gs_status choose(gs_live *live, gs_error *err)
     gs_live_shared *shared = &live->shared;
     const gs_live_config *config = &shared->config;
     const gs_strategy_choice *choice = config->strategy;
-    GS_TRY(choice->strategy->layout(choice->config, config->job, &shared->layout, err));
+    GS_TRY(gs_strategy_layout(choice->strategy, choice->config, config->job, &shared->layout, err));
     shared->streams = gs_streams_of(&shared->layout, config->job, &choice->selection);
     if (shared->layout.servers > config->job->servers) {
         return gs_fail(err, GS_EINVAL, "%s needs %u servers and the job offers %u",

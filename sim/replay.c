@@ -112,7 +112,7 @@ static gs_status make(gs_replay *replay, gs_error *err)
 {
     const gs_replay_config *config = &replay->config;
     const gs_strategy_choice *choice = config->strategy;
-    GS_TRY(choice->strategy->layout(choice->config, config->job, &replay->layout, err));
+    GS_TRY(gs_strategy_layout(choice->strategy, choice->config, config->job, &replay->layout, err));
     replay->streams = gs_streams_of(&replay->layout, config->job, &choice->selection);
     GS_TRY(check_same_run(config, &replay->layout, err));
     return make_entities(replay, err);

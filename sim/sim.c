@@ -263,7 +263,7 @@ static gs_status make(gs_sim *sim, gs_error *err)
     const gs_strategy_choice *choice = sim->config.strategy;
     GS_TRY(gs_scenario_job(scenario, &sim->arena, &sim->job, err));
     sim->job.seed = sim->config.seed;
-    GS_TRY(choice->strategy->layout(choice->config, &sim->job, &sim->layout, err));
+    GS_TRY(gs_strategy_layout(choice->strategy, choice->config, &sim->job, &sim->layout, err));
     sim->streams = gs_streams_of(&sim->layout, &sim->job, &choice->selection);
     GS_TRY(check_layout(sim, err));
     sim->entity_count = sim->job.ranks + sim->layout.servers;

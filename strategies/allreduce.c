@@ -42,7 +42,7 @@ static const gs_field fields[] = {
      GS_FIELD_AT(config, accumulation),
      .default_text = "0",
      .minimum = 0,
-     .maximum = 65536,
+     .maximum = GS_MICRO_STEPS_MAX,
      .help = "passes per optimizer step, gradients travel with the last; 0: as the workload says"},
     {.name = "overlap",
      .kind = GS_FIELD_BOOL,

@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 
+#include <float.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -96,6 +97,7 @@ gs_driver *gs_driver_create(const gs_driver_config *config, gs_arena *arena)
         return NULL;
     }
     driver->config = *config;
+    driver->self = driver;
     driver->arena = arena;
     if (config->self.role == GS_WORKER) {
         driver->buckets = driver->buckets_next = config->buckets;
@@ -177,8 +179,9 @@ static bool check_plan(gs_driver *driver, const gs_plan *plan)
     if (plan->at >= gs_driver_vector_count(driver) || plan->at == GS_GRAD) {
         gs_driver_broke(driver, GS_ECONTRACT,
                         "step_begin: the gradient cannot be taken at vector %u", plan->at);
-    } else if (plan->micro_steps < 1) {
-        gs_driver_broke(driver, GS_ECONTRACT, "step_begin: a step has at least one micro-step");
+    } else if (plan->micro_steps < 1 || plan->micro_steps > GS_MICRO_STEPS_MAX) {
+        gs_driver_broke(driver, GS_ECONTRACT, "step_begin: %u micro-steps; a step has 1 to %d",
+                        plan->micro_steps, GS_MICRO_STEPS_MAX);
     } else if (!is_share(driver, plan)) {
         gs_driver_broke(driver, GS_ECONTRACT,
                         "step_begin: %lld samples behind %lld%s: at most %lld of the %lld of all "
@@ -394,12 +397,14 @@ const void *gs_world_config(const gs_world *world)
 
 uint32_t gs_bucket_count(const gs_world *world)
 {
-    return world->buckets->bucket_count;
+    return world->buckets == NULL ? 0 : world->buckets->bucket_count; /* NULL: of a server */
 }
 
 gs_slice gs_bucket_slice(const gs_world *world, uint32_t bucket)
 {
-    GS_ASSERT(bucket < world->buckets->bucket_count);
+    if (!gs_driver_has_index(world, "bucket_slice", "bucket", bucket, gs_bucket_count(world))) {
+        return (gs_slice){.vector = GS_GRAD};
+    }
     int64_t offset = world->buckets->offsets[bucket];
     return (gs_slice){GS_GRAD, offset, world->buckets->offsets[bucket + 1] - offset};
 }
@@ -425,6 +430,9 @@ void gs_vec(gs_world *world, gs_vop vop, gs_slice dst, gs_slice a, double k)
     if (reads(vop) && a.length != dst.length) {
         gs_driver_broke(world, GS_ECONTRACT, "vec: lengths %lld and %lld differ",
                         (long long)dst.length, (long long)a.length);
+        return;
+    }
+    if (reads(vop) && !gs_driver_are_apart(world, "vec", dst, a)) {
         return;
     }
     world->config.calls->vec(world->config.host, world->config.self, vop, dst, a, k);
@@ -527,6 +535,12 @@ void gs_release(gs_world *world)
 
 uint64_t gs_bits(const gs_world *world, uint32_t purpose, int64_t step, uint32_t index)
 {
+    if (step < 0 || step >> GS_RNG_STEP_BITS != 0) {
+        gs_driver_broke(world->self, GS_ECONTRACT,
+                        "bits: step %lld; steps are 0 to 2^%d - 1, events and plans have them",
+                        (long long)step, GS_RNG_STEP_BITS);
+        return 0;
+    }
     uint32_t entity = (uint32_t)world->config.self.role << 16 | world->config.self.index;
     gs_rng_key key = {world->config.job->seed + purpose, GS_RNG_STRATEGY, entity};
     return gs_rng_bits(key, (uint64_t)step, index);
@@ -577,15 +591,32 @@ void gs_driver_model_view(const gs_driver *driver, uint32_t *out_vector, double 
 {
     *out_vector = GS_PARAM;
     *out_weight = 1.0;
-    if (driver->config.strategy->model_view != NULL) {
-        driver->config.strategy->model_view(driver->state, out_vector, out_weight);
+    if (driver->config.strategy->model_view == NULL) {
+        return;
     }
+    driver->config.strategy->model_view(driver->state, out_vector, out_weight);
+    bool is_weight = *out_weight >= 0.0 && *out_weight <= DBL_MAX;
+    if (gs_driver_has_index(driver, "model_view", "vector", *out_vector,
+                            gs_driver_vector_count(driver)) &&
+        is_weight) {
+        return;
+    }
+    gs_driver_broke(driver->self, GS_ECONTRACT, "model_view: weight %g; it is at least 0",
+                    *out_weight);
+    *out_vector = GS_PARAM;
+    *out_weight = 1.0;
 }
 
 size_t gs_driver_export(const gs_driver *driver, void *out, size_t out_bytes)
 {
     GS_ASSERT(driver->drained);
-    return driver->config.strategy->export_state(driver->state, out, out_bytes);
+    size_t bytes = driver->config.strategy->export_state(driver->state, out, out_bytes);
+    if (bytes > out_bytes) {
+        gs_driver_broke(driver->self, GS_ECONTRACT, "export_state: %zu bytes in room for %zu",
+                        bytes, out_bytes);
+        return 0;
+    }
+    return bytes;
 }
 
 uint32_t gs_driver_vector_count(const gs_driver *driver)

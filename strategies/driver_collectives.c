@@ -361,10 +361,6 @@ static void play_lane(gs_driver *driver, line *on, uint32_t number)
             uint32_t place = place_of(&on->sources, next->peer, next->channel);
             GS_ASSERT(place != GS_NO_SLOT && "a program receives only from its sources");
             played->waits_for = on->first_inbox + place;
-            if (config->calls->await != NULL) {
-                config->calls->await(config->host, config->self,
-                                     driver->inboxes[played->waits_for].channel);
-            }
         }
         inbox *from = &driver->inboxes[played->waits_for];
         if (from->parts == 0) {
@@ -471,13 +467,25 @@ void gs_driver_part(gs_driver *driver, gs_time_ns at, uint32_t inbox_index)
 
 /* ---------------------------------------------------------------- services */
 
+static uint32_t members_of(const gs_world *world, uint32_t communicator)
+{
+    return gs_group_size(world->config.layout->communicators[communicator].group, ranks_of(world));
+}
+
+/* Servers are in none. */
+static bool has_communicator(const gs_world *world, const char *service, uint32_t communicator)
+{
+    const gs_driver_config *config = &world->config;
+    return gs_driver_has_index(world, service, "communicator", communicator,
+                               config->self.role == GS_WORKER ? config->layout->communicator_count
+                                                              : 0);
+}
+
 static bool check_communicator(gs_world *world, uint32_t communicator, gs_collective_kind kind)
 {
     const char *service = gs_collective_kind_name(kind);
-    if (world->config.self.role != GS_WORKER ||
-        communicator >= world->config.layout->communicator_count) {
-        gs_driver_broke(world, GS_ECONTRACT, "%s: no communicator %u here", service, communicator);
-    } else if ((world->lines[communicator].kinds >> kind & 1U) == 0) {
+    if (has_communicator(world, service, communicator) &&
+        (world->lines[communicator].kinds >> kind & 1U) == 0) {
         gs_driver_broke(world, GS_ECONTRACT,
                         "%s: the layout does not declare it for communicator %u", service,
                         communicator);
@@ -539,24 +547,25 @@ gs_op gs_all_gather(gs_world *world, uint32_t communicator, gs_slice data, uint6
 gs_op gs_broadcast(gs_world *world, uint32_t communicator, gs_slice data, uint32_t root_member,
                    uint64_t label)
 {
-    if (!world->failed && communicator < world->config.layout->communicator_count &&
-        root_member >= gs_members(world, communicator)) {
-        gs_driver_broke(world, GS_ECONTRACT, "broadcast: communicator %u has no member %u",
-                        communicator, root_member);
+    if (!has_communicator(world, "broadcast", communicator) ||
+        !gs_driver_has_index(world, "broadcast", "member", root_member,
+                             members_of(world, communicator))) {
         return 0;
     }
     return collective(world, GS_BROADCAST, communicator, data, root_member, label);
 }
 
+/* After a broken rule: who is alone, so that a hook may still divide by it. */
 uint32_t gs_members(const gs_world *world, uint32_t communicator)
 {
-    GS_ASSERT(communicator < world->config.layout->communicator_count);
-    return gs_group_size(world->config.layout->communicators[communicator].group, ranks_of(world));
+    return has_communicator(world, "members", communicator) ? members_of(world, communicator) : 1;
 }
 
 uint32_t gs_member(const gs_world *world, uint32_t communicator)
 {
-    GS_ASSERT(communicator < world->config.layout->communicator_count);
+    if (!has_communicator(world, "member", communicator)) {
+        return 0;
+    }
     return gs_group_member(world->config.layout->communicators[communicator].group, ranks_of(world),
                            world->config.self.index);
 }
@@ -564,7 +573,12 @@ uint32_t gs_member(const gs_world *world, uint32_t communicator)
 gs_slice gs_part(const gs_world *world, uint32_t communicator, gs_slice data, uint32_t member)
 {
     gs_slice part = {.vector = data.vector};
-    gs_part_of(data.length, gs_members(world, communicator), member, &part.offset, &part.length);
+    if (!has_communicator(world, "part", communicator) ||
+        !gs_driver_has_index(world, "part", "member", member, members_of(world, communicator)) ||
+        !gs_driver_has_slice(world->self, "part", data)) {
+        return part;
+    }
+    gs_part_of(data.length, members_of(world, communicator), member, &part.offset, &part.length);
     part.offset += data.offset;
     return part;
 }

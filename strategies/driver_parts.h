@@ -80,6 +80,7 @@ typedef struct inbox {
 } inbox;
 
 struct gs_world {
+    gs_driver *self; /* of services that only look: they too hear of broken rules */
     gs_driver_config config;
     gs_time_ns now;
     bool failed;
@@ -142,8 +143,25 @@ bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena);
 uint32_t gs_driver_request_open(gs_driver *driver, request_kind kind, gs_slice slice, bool copied);
 void gs_driver_request_close(gs_driver *driver, uint32_t slot);
 
+/* Whether an index that a strategy gave is one of `count`: false after a broken rule. For every
+ * service that takes one; slices and peers have their own. */
+static inline bool gs_driver_has_index(const gs_driver *driver, const char *service,
+                                       const char *what, uint32_t index, uint32_t count)
+{
+    if (index < count) {
+        return true;
+    }
+    gs_driver_broke(driver->self, GS_ECONTRACT, "%s: no %s %u here; there are %u", service, what,
+                    index, count);
+    return false;
+}
+
 /* Whether there is such a slice: false after a broken rule. */
 bool gs_driver_has_slice(gs_driver *driver, const char *service, gs_slice slice);
+
+/* Whether two slices of equal length are the same or apart, as hosts need them: false after a
+ * broken rule. */
+bool gs_driver_are_apart(gs_driver *driver, const char *service, gs_slice a, gs_slice b);
 
 /* Checks a slice and what it may be used for: false after a broken rule. `writes`: into the slice.
  */

@@ -90,6 +90,19 @@ bool gs_driver_has_slice(gs_driver *driver, const char *service, gs_slice slice)
     return !driver->failed;
 }
 
+bool gs_driver_are_apart(gs_driver *driver, const char *service, gs_slice a, gs_slice b)
+{
+    int64_t between = a.offset < b.offset ? b.offset - a.offset : a.offset - b.offset;
+    if (a.vector == b.vector && between > 0 && between < a.length) {
+        gs_driver_broke(driver, GS_ECONTRACT,
+                        "%s: [%lld, +%lld) and [%lld, +%lld) of vector %u overlap: operands are "
+                        "the same or apart",
+                        service, (long long)a.offset, (long long)a.length, (long long)b.offset,
+                        (long long)b.length, a.vector);
+    }
+    return !driver->failed;
+}
+
 bool gs_driver_may_use(gs_driver *driver, const char *service, gs_slice slice, bool writes)
 {
     if (!gs_driver_has_slice(driver, service, slice)) {
@@ -217,6 +230,9 @@ void gs_code(gs_world *world, gs_slice into, gs_slice data)
     if (into.length != data.length) {
         gs_driver_broke(world, GS_ECONTRACT, "code: lengths %lld and %lld differ",
                         (long long)into.length, (long long)data.length);
+        return;
+    }
+    if (!gs_driver_are_apart(world, "code", into, data)) {
         return;
     }
     const gs_host_calls *calls = world->config.calls;
@@ -387,6 +403,11 @@ gs_op gs_timer(gs_world *world, gs_time_ns after_ns, uint64_t cookie)
     if (after_ns < 0) {
         gs_driver_broke(world, GS_ECONTRACT, "timer: %lld ns from now is in the past",
                         (long long)after_ns);
+        return 0;
+    }
+    if (after_ns > GS_TIME_END) {
+        gs_driver_broke(world, GS_ECONTRACT, "timer: %lld ns from now; no run takes over %lld",
+                        (long long)after_ns, (long long)GS_TIME_END);
         return 0;
     }
     gs_slice nothing = {.vector = GS_PARAM};

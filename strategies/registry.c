@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "strategies/codec.h"
+#include "strategies/group.h"
 
 #include <string.h>
 
@@ -113,12 +114,110 @@ gs_status gs_strategy_add(const gs_strategy *strategy, gs_error *err)
             "strategy \"%s\": %s is NULL; only wire_bytes, message and model_view may be",
             strategy->name, missing);
     }
+    gs_error inner = {0};
+    if (gs_config_check(strategy->config, &inner) != GS_OK) {
+        return gs_fail(err, GS_EINVAL, "strategy \"%s\": config: %s", strategy->name, inner.text);
+    }
     if (added_count == GS_STRATEGIES_ADDED_MAX) {
         return gs_fail(err, GS_ELIMIT, "over %d strategies of plug-ins", GS_STRATEGIES_ADDED_MAX);
     }
     added[added_count++] = strategy;
     return GS_OK;
 }
+
+/* ---------------------------------------------------------------- layouts */
+
+/* Far above what any strategy here asks for; with them no host's sums of sizes overflow. */
+enum { OWN_VECTORS_MAX = 65536, REQUESTS_MAX = 1 << 26, STATE_BYTES_MAX = 1 << 30 };
+
+static gs_status check_communicator(const gs_communicator *communicator, uint32_t index,
+                                    uint32_t ranks, gs_error *err)
+{
+    gs_group group = communicator->group;
+    if (group.size != 0 && (group.stride == 0 || !gs_group_tiles(group, ranks))) {
+        return gs_fail(err, GS_EINVAL,
+                       "communicators[%u]: groups of %u workers, %u apart, do not tile %u workers",
+                       index, group.size, group.stride, ranks);
+    }
+    if (communicator->kinds >> GS_ALL_TO_ALL != 0) {
+        return gs_fail(err, GS_EINVAL,
+                       "communicators[%u]: kinds is %#x; bits above broadcast are of no service",
+                       index, communicator->kinds);
+    }
+    const char *name = communicator->all_reduce;
+    const gs_collective *named = name == NULL ? NULL : gs_collective_find(name);
+    if (name != NULL && (named == NULL || named->kind != GS_ALL_REDUCE)) {
+        return gs_fail(err, GS_EINVAL, "communicators[%u]: no all-reduce \"%.40s\"", index, name);
+    }
+    return GS_OK;
+}
+
+static gs_status check_role(const gs_layout *layout, gs_role role, gs_error *err)
+{
+    const struct {
+        const char *name;
+        uint64_t value, most;
+    } sizes[] = {{"own_vectors", layout->own_vectors[role], OWN_VECTORS_MAX},
+                 {"state_bytes", layout->state_bytes[role], STATE_BYTES_MAX},
+                 {"copies_max", layout->copies_max[role], REQUESTS_MAX},
+                 {"outstanding_max", layout->outstanding_max[role], REQUESTS_MAX}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i].value > sizes[i].most) {
+            return gs_fail(err, GS_EINVAL, "%s of a %s is %llu; allowed is 0 to %llu",
+                           sizes[i].name, role == GS_WORKER ? "worker" : "server",
+                           (unsigned long long)sizes[i].value, (unsigned long long)sizes[i].most);
+        }
+    }
+    return GS_OK;
+}
+
+static gs_status check_layout(const gs_layout *layout, const gs_job *job, gs_error *err)
+{
+    GS_TRY(check_role(layout, GS_WORKER, err));
+    GS_TRY(check_role(layout, GS_SERVER, err));
+    if (layout->communicator_count > GS_COMMUNICATORS_MAX) {
+        return gs_fail(err, GS_EINVAL, "communicator_count is %u; allowed is 0 to %d",
+                       layout->communicator_count, GS_COMMUNICATORS_MAX);
+    }
+    for (uint32_t i = 0; i < layout->communicator_count; i++) {
+        GS_TRY(check_communicator(&layout->communicators[i], i, job->ranks, err));
+    }
+    if (layout->servers > GS_ENTITIES_MAX || layout->optimizer_shards > job->ranks) {
+        return gs_fail(err, GS_EINVAL,
+                       "%u servers and %u optimizer_shards; allowed are %d, and as many as workers",
+                       layout->servers, layout->optimizer_shards, GS_ENTITIES_MAX);
+    }
+    if (layout->buckets.first_bytes < 0 || layout->buckets.cap_bytes < 0 ||
+        layout->samples_max < 0) {
+        return gs_fail(err, GS_EINVAL,
+                       "buckets of %lld and %lld bytes, samples_max %lld: none is below 0",
+                       (long long)layout->buckets.first_bytes, (long long)layout->buckets.cap_bytes,
+                       (long long)layout->samples_max);
+    }
+    return layout->cut == GS_CUT_COMMON || layout->cut == GS_CUT_OWN
+               ? GS_OK
+               : gs_fail(err, GS_EINVAL, "cut is %d; it is GS_CUT_COMMON or GS_CUT_OWN",
+                         (int)layout->cut);
+}
+
+gs_status gs_strategy_layout(const gs_strategy *strategy, const void *config, const gs_job *job,
+                             gs_layout *out, gs_error *err)
+{
+    gs_layout made = {0};
+    gs_error inner = {0};
+    gs_status status = strategy->layout(config, job, &made, err);
+    if (status != GS_OK) {
+        return status;
+    }
+    status = check_layout(&made, job, &inner);
+    if (status != GS_OK) {
+        return gs_fail(err, status, "%s: layout: %s", strategy->name, inner.text);
+    }
+    *out = made;
+    return GS_OK;
+}
+
+/* ---------------------------------------------------------------- collectives */
 
 uint32_t gs_collective_count(void)
 {

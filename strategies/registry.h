@@ -16,8 +16,13 @@ enum { GS_STRATEGIES_ADDED_MAX = 64 };
  * process, and it only grows: the program adds all of them while it reads its command line, before
  * anything else looks at the table and before it forks or starts a thread (docs/adr/0030).
  * Errors: GS_EINVAL naming the strategy and what is wrong with it (another size, a name that
- * nobody could write, a hook that is NULL); GS_EBUSY (the name is taken by a strategy, a codec or a
- * collective); GS_ELIMIT. */
+ * nobody could write, a hook that is NULL, fields that are none); GS_EBUSY (the name is taken by a
+ * strategy, a codec or a collective); GS_ELIMIT. */
 GS_MUST_USE gs_status gs_strategy_add(const gs_strategy *strategy, gs_error *err);
+
+/* What a strategy needs for that job, as hosts may rely on it: what its layout says, within bounds.
+ * Errors: those of its layout, and GS_EINVAL naming the member that no host can serve. */
+GS_MUST_USE gs_status gs_strategy_layout(const gs_strategy *strategy, const void *config,
+                                         const gs_job *job, gs_layout *out, gs_error *err);
 
 #endif

@@ -133,11 +133,13 @@ typedef struct gs_layout {
     gs_cut cut;
 } gs_layout;
 
+enum { GS_MICRO_STEPS_MAX = 65536 };
+
 typedef struct gs_plan {
     bool go;     /* false: hold; the host asks again after gs_release */
     uint32_t at; /* the vector at which the gradient is taken; pinned until backward_done */
-    uint32_t micro_steps; /* forward and backward passes: GRAD becomes their mean, and buckets
-                             become ready in the last */
+    uint32_t micro_steps; /* 1 to GS_MICRO_STEPS_MAX forward and backward passes: GRAD becomes their
+                             mean, and buckets become ready in the last */
     /* Samples of each pass where the strategy shares them out. All workers of a pass must: their
      * sum stays ranks x batch, and a worker takes those behind the ones of lower ranks. */
     int64_t samples;        /* 1..samples_max; 0: the job's batch */

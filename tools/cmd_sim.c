@@ -1,4 +1,5 @@
 /* sim: runs every strategy of a scenario for every seed, keeps the runs and says who is fastest. */
+#include "strategies/registry.h"
 #include "tools/interrupt.h"
 #include "tools/message.h"
 #include "tools/output.h"
@@ -40,7 +41,7 @@ static int check_runnable(const gs_cli *cli, gs_loaded *loaded)
     for (uint32_t i = 0; i < loaded->scenario.strategy_count; i++) {
         const gs_strategy_choice *choice = &loaded->scenario.strategies[i];
         gs_layout layout;
-        if (choice->strategy->layout(choice->config, &job, &layout, &err) != GS_OK) {
+        if (gs_strategy_layout(choice->strategy, choice->config, &job, &layout, &err) != GS_OK) {
             gs_complain("%s: %s: %s", loaded->scenario.name, choice->label, err.text);
             return GS_EXIT_USAGE;
         }

@@ -43,7 +43,7 @@ gs_status gs_usual_layout(const gs_strategy *strategy, void **out_config, gs_lay
     *out_config = gs_need(calloc(1, strategy->config->struct_bytes + 1));
     gs_config_defaults(strategy->config, *out_config);
     *out = (gs_layout){0};
-    return strategy->layout(*out_config, &gs_usual_job, out, err);
+    return gs_strategy_layout(strategy, *out_config, &gs_usual_job, out, err);
 }
 
 const gs_strategy **gs_sorted_strategies(uint32_t *out_count)
@@ -230,7 +230,7 @@ gs_status gs_strategy_costs(gs_page *page, const gs_scenario *scenario, gs_arena
     for (uint32_t i = 0; i < scenario->strategy_count; i++) {
         const gs_strategy_choice *choice = &scenario->strategies[i];
         gs_layout layout = {0};
-        GS_TRY(choice->strategy->layout(choice->config, &job, &layout, err));
+        GS_TRY(gs_strategy_layout(choice->strategy, choice->config, &job, &layout, err));
         int64_t sent = choice->strategy->wire_bytes == NULL
                            ? -1
                            : choice->strategy->wire_bytes(choice->config, &job, &choice->coding);

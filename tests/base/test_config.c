@@ -445,6 +445,51 @@ Test(config, a_name_given_twice_aborts, .signal = SIGABRT)
     gs_config_defaults(&wrong, &e);
 }
 
+static void expect_fault(gs_field field, const char *text)
+{
+    const gs_field_table wrong = {"wrong", sizeof(example), &field, 1};
+    gs_error err = {0};
+    cr_expect_eq(gs_config_check(&wrong, &err), GS_EINVAL);
+    cr_expect_str_eq(err.text, text);
+}
+
+/* --- tables from outside are looked at first ------------------------------------------------ */
+
+Test(config, a_table_is_checked_without_an_abort)
+{
+    gs_error err = {0};
+    cr_expect_eq(gs_config_check(&table, &err), GS_OK);
+    gs_field field = fields[1];
+    field.default_text = "11";
+    expect_fault(field, "field 0 (\"count\") has a default that it does not take");
+    field = fields[1];
+    field.size = 4;
+    expect_fault(field, "field 0 (\"count\") is not as large as its kind");
+    field = fields[1];
+    field.offset = SIZE_MAX - 3; /* plus its size: 4 */
+    expect_fault(field, "field 0 (\"count\") lies outside its struct");
+    field = fields[1];
+    field.kind = (gs_field_kind)99;
+    expect_fault(field, "field 0 (\"count\") is of no kind");
+    field = fields[1];
+    field.name = NULL;
+    expect_fault(field, "field 0 (\"\") has no name");
+    field = fields[1];
+    field.help = NULL;
+    expect_fault(field, "field 0 (\"count\") has no help");
+    field = fields[1];
+    field.minimum = field.maximum + 1.0;
+    expect_fault(field, "field 0 (\"count\") has a minimum above its maximum");
+    field = fields[9];
+    field.choices = NULL;
+    expect_fault(field, "field 0 (\"algorithm\") has no choices");
+    gs_field_table nowhere = {"nowhere", sizeof(example), NULL, 3};
+    cr_expect_eq(gs_config_check(&nowhere, &err), GS_EINVAL);
+    cr_expect_str_eq(err.text, "3 fields at NULL; at most 128, and a name for the table");
+    nowhere.field_count = 0;
+    cr_expect_eq(gs_config_check(&nowhere, &err), GS_OK);
+}
+
 /* ---------------------------------------------------------------- numbers or words */
 
 typedef struct scaled {

@@ -306,10 +306,14 @@ Test(driver_rules, the_gradient_is_not_taken_at_a_vector_that_is_not_there)
     expect(PREFIX "step_begin: the gradient cannot be taken at vector 4");
 }
 
-Test(driver_rules, a_step_has_a_micro_step)
+Test(driver_rules, a_step_has_a_micro_step_and_not_one_without_end)
 {
     run_plan((gs_plan){.go = true, .at = GS_PARAM});
-    expect(PREFIX "step_begin: a step has at least one micro-step");
+    expect(PREFIX "step_begin: 0 micro-steps; a step has 1 to 65536");
+    teardown();
+    setup();
+    run_plan((gs_plan){.go = true, .at = GS_PARAM, .micro_steps = UINT32_C(4000000000)});
+    expect(PREFIX "step_begin: 4000000000 micro-steps; a step has 1 to 65536");
 }
 
 static gs_plan note_and_hold(gs_world *world, void *state, const gs_event *event)
@@ -443,7 +447,7 @@ HOOK(reduce_elsewhere)
 Test(driver_rules, a_communicator_is_declared)
 {
     run_after_backward(reduce_elsewhere);
-    expect(PREFIX "all_reduce: no communicator 2 here");
+    expect(PREFIX "all_reduce: no communicator 2 here; there are 2");
 }
 
 Test(driver_rules, servers_are_in_no_communicator)
@@ -451,7 +455,7 @@ Test(driver_rules, servers_are_in_no_communicator)
     host.strategy.message = reduce_what_is_ready;
     probe_host_make(&host, server);
     probe_host_note(&host, other, TAG);
-    expect("server 0, step 0, wrong: all_reduce: no communicator 0 here");
+    expect("server 0, step 0, wrong: all_reduce: no communicator 0 here; there are 0");
 }
 
 HOOK(send_to_nobody)

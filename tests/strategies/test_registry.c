@@ -89,3 +89,71 @@ Test(registry, has_room_for_a_number_of_them)
                      i < GS_STRATEGIES_ADDED_MAX ? GS_OK : GS_ELIMIT, "%d: %s", i, err.text);
     }
 }
+
+/* ---------------------------------------------------------------- layouts */
+
+static gs_layout said; /* what the strategy below needs */
+
+static gs_status say(const void *config, const gs_job *job, gs_layout *out, gs_error *err)
+{
+    (void)config, (void)job, (void)err;
+    *out = said;
+    return GS_OK;
+}
+
+static void expect_layout(gs_layout layout, const char *text)
+{
+    const gs_job job = {.ranks = 6, .elements = 10};
+    gs_layout got = {.servers = 77};
+    gs_error err = {0};
+    said = layout;
+    make("mine");
+    mine.layout = say;
+    gs_status status = gs_strategy_layout(&mine, NULL, &job, &got, &err);
+    cr_expect_eq(status, text == NULL ? GS_OK : GS_EINVAL);
+    cr_expect_str_eq(err.text, text == NULL ? "" : text);
+    cr_expect_eq(got.servers, text == NULL ? layout.servers : 77); /* only on success */
+}
+
+Test(registry, a_layout_that_no_host_can_serve_is_refused)
+{
+    gs_layout one = {.communicator_count = 1};
+    expect_layout(one, NULL);
+    one.communicators[0].group = (gs_group){.size = 3, .stride = 2};
+    expect_layout(one, NULL);
+    one.communicators[0].group = (gs_group){.size = 4, .stride = 1};
+    expect_layout(one, "mine: layout: communicators[0]: groups of 4 workers, 1 apart, do not tile "
+                       "6 workers");
+    one.communicators[0].group = (gs_group){.size = 3, .stride = 0};
+    expect_layout(one, "mine: layout: communicators[0]: groups of 3 workers, 0 apart, do not tile "
+                       "6 workers");
+    one.communicators[0] = (gs_communicator){.kinds = 1U << GS_REDUCE};
+    expect_layout(one, "mine: layout: communicators[0]: kinds is 0x20; bits above broadcast are of "
+                       "no service");
+    one.communicators[0] = (gs_communicator){.all_reduce = "ring_all_gather"};
+    expect_layout(one, "mine: layout: communicators[0]: no all-reduce \"ring_all_gather\"");
+    expect_layout((gs_layout){.communicator_count = 9},
+                  "mine: layout: communicator_count is 9; allowed is 0 to 8");
+    expect_layout((gs_layout){.own_vectors = {[GS_SERVER] = UINT32_MAX}},
+                  "mine: layout: own_vectors of a server is 4294967295; allowed is 0 to 65536");
+    expect_layout(
+        (gs_layout){.state_bytes = {[GS_WORKER] = (size_t)1 << 31}},
+        "mine: layout: state_bytes of a worker is 2147483648; allowed is 0 to 1073741824");
+    expect_layout((gs_layout){.optimizer_shards = 7},
+                  "mine: layout: 0 servers and 7 optimizer_shards; allowed are 65534, and as many "
+                  "as workers");
+    expect_layout((gs_layout){.samples_max = -1},
+                  "mine: layout: buckets of 0 and 0 bytes, samples_max -1: none is below 0");
+    expect_layout((gs_layout){.cut = (gs_cut)2},
+                  "mine: layout: cut is 2; it is GS_CUT_COMMON or GS_CUT_OWN");
+}
+
+Test(registry, fields_that_are_none_are_refused)
+{
+    static const gs_field_table nowhere = {"mine", 8, NULL, 1};
+    make("mine");
+    mine.config = &nowhere;
+    expect_refused("mine", GS_EINVAL,
+                   "strategy \"mine\": config: 1 fields at NULL; at most 128, and a name for the "
+                   "table");
+}

@@ -4,6 +4,8 @@
 
 #include "strategies/registry.h"
 
+#include "strategies/registry.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "strategies/bucket.h"
+#include "strategies/registry.h"
 
 enum { MISFIT_BYTES = GS_ERROR_TEXT_BYTES, BATCH_MAX = 1000000 };
 
@@ -232,7 +233,7 @@ static gs_status count_all(gs_scenario_reader *reader, gs_error *err)
     for (uint32_t i = 0; i < out->strategy_count; i++) {
         const gs_strategy_choice *choice = &out->strategies[i];
         gs_layout layout = {0};
-        GS_TRY(choice->strategy->layout(choice->config, &job, &layout, err));
+        GS_TRY(gs_strategy_layout(choice->strategy, choice->config, &job, &layout, err));
         GS_TRY(count_one(reader, choice, &job, &layout, &memory[i], err));
         servers[i] = layout.servers;
         if (layout.servers > 0) {

@@ -411,7 +411,8 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
     for (uint32_t i = 0; i < count; i++) {
         gs_layout layout = {0};
         gs_error inner = {0};
-        gs_status status = choices[i].strategy->layout(choices[i].config, &job, &layout, &inner);
+        gs_status status =
+            gs_strategy_layout(choices[i].strategy, choices[i].config, &job, &layout, &inner);
         if (status == GS_OK) {
             gs_composition parts = {.strategy = choices[i].strategy,
                                     .job = &job,
