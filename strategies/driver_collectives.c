@@ -346,6 +346,7 @@ static void send_part(const gs_driver *driver, line *on, const gs_vertex *vertex
 /* Plays a lane of the running request until it ends or waits for a part that has not come. */
 static void play_lane(gs_driver *driver, line *on, uint32_t number)
 {
+    const gs_driver_config *config = &driver->config;
     lane *played = &on->lanes[number];
     gs_vertex *next = &played->next;
     for (;;) {
@@ -361,6 +362,10 @@ static void play_lane(gs_driver *driver, line *on, uint32_t number)
             uint32_t place = place_of(&on->sources, next->peer, next->channel);
             GS_ASSERT(place != GS_NO_SLOT && "a program receives only from its sources");
             played->waits_for = on->first_inbox + place;
+            if (config->calls->await != NULL) {
+                config->calls->await(config->host, config->self,
+                                     driver->inboxes[played->waits_for].channel);
+            }
         }
         inbox *from = &driver->inboxes[played->waits_for];
         if (from->parts == 0) {

@@ -4,8 +4,6 @@
 
 #include "strategies/registry.h"
 
-#include "strategies/registry.h"
-
 #include <stdio.h>
 #include <string.h>
 
