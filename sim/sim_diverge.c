@@ -16,6 +16,8 @@ static gs_divergence seen(const gs_sim *sim, uint32_t entity)
     gs_divergence out = {
         .number = workload->number,
         .coding = &sim->config.strategy->coding,
+        .strategy = sim->config.strategy->strategy,
+        .config = sim->config.strategy->config,
         .ranks = sim->job.ranks,
         .accumulation = sim->workers[worker].micro_steps,
         .loss_scale = workload->task.optimizer.loss_scale,

@@ -4,7 +4,9 @@
 #include "models/optimizer.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double fp16_max = 65504.0;
@@ -210,8 +212,7 @@ static void tell_feedback(const gs_divergence *d, char *out, size_t bytes)
     (void)snprintf(out, bytes,
                    "the loss of a rank rose from %.4g to %.4g and its gradients were finite: with "
                    "%s at ratio %.3g an element waits %.3g steps (mean) and comes all at once, "
-                   "which takes a smaller rate than dense gradients: optimizer.rate %g is likely "
-                   "too large",
+                   "which takes a larger ratio, or a rate below optimizer.rate %g",
                    d->trail.before, d->trail.last, codec_name(d), d->coding->config.ratio,
                    feedback_wait(d), d->rate);
 }
@@ -254,6 +255,124 @@ static void tell_undivided(const gs_divergence *d, char *out, size_t bytes)
                    d->rate, terms);
 }
 
+/* ---------------------------------------------------------------- suspects */
+
+typedef struct suspects {
+    char text[GS_DIVERGENCE_TEXT_BYTES];
+    size_t used;
+    uint32_t count;
+} suspects;
+
+static void add(suspects *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(suspects *to, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *comma = to->count > 0 ? ", " : "";
+    to->used += (size_t)snprintf(to->text + to->used, sizeof to->text - to->used, "%s", comma);
+    int more = vsnprintf(to->text + to->used, sizeof to->text - to->used, format, arguments);
+    va_end(arguments);
+    to->used = more >= 0 && to->used + (size_t)more < sizeof to->text ? to->used + (size_t)more
+                                                                      : sizeof to->text - 1;
+    to->count++;
+}
+
+static double value_of(const gs_field *field, const void *config)
+{
+    const char *at = (const char *)config + field->offset;
+    double real;
+    int64_t whole;
+    if (field->kind == GS_FIELD_INT) {
+        memcpy(&whole, at, sizeof whole);
+        return (double)whole;
+    }
+    memcpy(&real, at, sizeof real);
+    return real;
+}
+
+static bool is_weight(const gs_field *field)
+{
+    return field->kind == GS_FIELD_REAL || field->kind == GS_FIELD_RATIO;
+}
+
+/* Numbers of a table that are not at their defaults; of weights alone those above, which pull more
+ * than usual. */
+static void add_changed(suspects *to, const gs_field_table *table, const void *config, bool weights)
+{
+    void *usual = calloc(1, table->struct_bytes + 1);
+    if (usual == NULL) {
+        return; /* one suspect less */
+    }
+    gs_config_defaults(table, usual);
+    for (size_t i = 0; i < table->field_count; i++) {
+        const gs_field *field = &table->fields[i];
+        char now[40], before[40];
+        if (field->default_text == NULL || !(is_weight(field) || field->kind == GS_FIELD_INT)) {
+            continue;
+        }
+        double value = value_of(field, config), at_first = value_of(field, usual);
+        if (value > at_first || (!weights && value < at_first)) {
+            if (!weights || is_weight(field)) {
+                add(to, "%s.%s %s (default %s)", table->name, field->name,
+                    gs_config_value_text(field, config, now, sizeof now),
+                    gs_config_value_text(field, usual, before, sizeof before));
+            }
+        }
+    }
+    free(usual);
+}
+
+static suspects weights_of(const gs_divergence *d)
+{
+    suspects found = {.used = 0};
+    if (d->strategy != NULL) {
+        add_changed(&found, d->strategy->config, d->config, true);
+    }
+    return found;
+}
+
+/* What a plain run has not. */
+static suspects suspects_of(const gs_divergence *d)
+{
+    suspects found = weights_of(d);
+    const gs_codec *codec = codec_of(d);
+    if (is_stale(d)) {
+        add(&found, "gradients %.3g updates old (mean)", d->facts.staleness_mean);
+    }
+    if (codec != NULL) {
+        uint32_t before = found.count;
+        add_changed(&found, codec->config, &d->coding->config, false);
+        if (found.count == before) {
+            add(&found, "the codec %s", codec->name);
+        }
+    }
+    return found;
+}
+
+static bool has_suspects(const gs_divergence *d)
+{
+    return suspects_of(d).count > 0;
+}
+
+static bool has_heavy_weights(const gs_divergence *d)
+{
+    return weights_of(d).count > 0;
+}
+
+static void tell_suspects(const gs_divergence *d, char *out, size_t bytes)
+{
+    suspects found = suspects_of(d);
+    char seen[120] = "nothing that was measured shows the cause";
+    if (has_risen(d)) {
+        (void)snprintf(seen, sizeof seen,
+                       "the loss of a rank rose from %.4g to %.4g and its gradients were finite",
+                       d->trail.before, d->trail.last);
+    }
+    add(&found, "optimizer.rate %g", d->rate);
+    (void)snprintf(out, bytes, "%s; suspects, likeliest first: %s", seen, found.text);
+}
+
 static void tell_rate(const gs_divergence *d, char *out, size_t bytes)
 {
     char steps[40] = "step";
@@ -288,11 +407,13 @@ static const struct {
     {payload_overflows, tell_payload},
     {scaled_overflows, tell_scaled},
     {gradient_overflows, tell_gradient},
+    {has_heavy_weights, tell_suspects},
     {is_stale, tell_stale},
     {is_undivided, tell_undivided},
     {is_lost, tell_lost},
     {may_be_lost, tell_may_be_lost},
     {is_delayed_by_feedback, tell_feedback},
+    {has_suspects, tell_suspects},
     {has_risen, tell_rate},
     {always, tell_nothing},
 };

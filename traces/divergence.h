@@ -1,7 +1,9 @@
 /* Why a run diverged: from what was seen of it, one sentence with the evidence.
  *
- * Only what the evidence shows is claimed. Cases are asked in the order of the table in
- * divergence.c; a new cause is a new line of it. */
+ * Only what the evidence shows is claimed; where it shows none, what the run has that a plain one
+ * has not is named, likeliest first: weights of the strategy above their defaults, stale gradients,
+ * the codec, then the rate. Cases are asked in the order of the table in divergence.c; a new cause
+ * is a new line of it. */
 #ifndef GS_TRACES_DIVERGENCE_H
 #define GS_TRACES_DIVERGENCE_H
 
@@ -24,8 +26,10 @@ typedef struct gs_loss_trail {
 void gs_loss_trail_add(gs_loss_trail *trail, double loss);
 
 typedef struct gs_divergence {
-    gs_number number;        /* what gradients and sums are made of */
-    const gs_coding *coding; /* what travels instead of them; NULL: nothing does. Borrowed */
+    gs_number number;            /* what gradients and sums are made of */
+    const gs_coding *coding;     /* what travels instead of them; NULL: nothing does. Borrowed */
+    const gs_strategy *strategy; /* and its config; NULL: not told. Borrowed */
+    const void *config;
     uint32_t ranks;
     int64_t accumulation; /* passes of a step */
     double loss_scale;    /* fixed, 1: none; GS_LOSS_SCALE_DYNAMIC */

@@ -140,7 +140,7 @@ Test(divergence, of_a_codec_that_has_no_feedback)
                               "is missing, which is lost without feedback: try feedback=true");
     seen.facts.fidelity_steps = 5;
     seen.facts.fidelity_cosine = 0.2; /* not away from it: a rate, then */
-    cr_expect(says("likely too large"));
+    cr_expect(says("suspects, likeliest first: the codec topk, optimizer.rate 0.25"));
     seen.facts.fidelity_cosine = -0.9;
     cr_expect_str_eq(cause(), "updates pointed away from where the mean gradient points (cosine "
                               "-0.9): topk leaves out a part of every gradient, which is lost "
@@ -151,6 +151,41 @@ Test(divergence, of_a_codec_that_has_no_feedback)
     cr_expect_not(says("without feedback"));
 }
 
+/* What a plain run has not comes first; of the strategy only weights, and only those above their
+ * defaults: a smaller one pulls less, and bounds of staleness show in how stale gradients are. */
+Test(divergence, of_what_is_unusual_before_the_rate)
+{
+    static const char rise[] =
+        "the loss of a rank rose from 1 to 100 and its gradients were finite; "
+        "suspects, likeliest first: ";
+    double lambda = 1e6;
+    static const gs_field fields[] = {
+        {"lambda", GS_FIELD_REAL, 0, sizeof(double), "0.04", 0, 1e9, NULL, "a weight"}};
+    const gs_field_table table = {"late", sizeof(double), fields, 1};
+    const gs_strategy strategy = {.config = &table};
+    seen.strategy = &strategy;
+    seen.config = &lambda;
+    seen.facts.applied_gradients = 100;
+    seen.facts.staleness_mean = 7.0;
+    lose(1.0, 100.0);
+    cr_expect(says(rise));
+    cr_expect(says("first: late.lambda 1000000 (default 0.04), gradients 7 updates old (mean), "
+                   "optimizer.rate 0.25"),
+              "%s", text);
+    use_codec("qsgd");
+    coding.config.bits = 2;
+    cr_expect(says("updates old (mean), qsgd.bits 2 (default 8), optimizer.rate"), "%s", text);
+    lambda = 0.01;
+    cr_expect(says("after their weights were read"));
+    seen.facts.staleness_mean = 0.0;
+    cr_expect(says("first: qsgd.bits 2 (default 8), optimizer.rate 0.25"), "%s", text);
+    seen.trail = (gs_loss_trail){0};
+    cr_expect_str_eq(cause(), "nothing that was measured shows the cause; suspects, likeliest "
+                              "first: qsgd.bits 2 (default 8), optimizer.rate 0.25");
+    seen.coding = NULL;
+    cr_expect(says("try a rate smaller"));
+}
+
 /* 1 of 100 is sent. */
 Test(divergence, of_what_waits_for_its_turn_and_a_rate)
 {
@@ -159,8 +194,8 @@ Test(divergence, of_what_waits_for_its_turn_and_a_rate)
     lose(1.0, 100.0);
     cr_expect_str_eq(cause(), "the loss of a rank rose from 1 to 100 and its gradients were "
                               "finite: with randomk at ratio 0.01 an element waits 100 steps "
-                              "(mean) and comes all at once, which takes a smaller rate than dense "
-                              "gradients: optimizer.rate 0.25 is likely too large");
+                              "(mean) and comes all at once, which takes a larger ratio, or a rate "
+                              "below optimizer.rate 0.25");
     use_codec("dgc");
     cr_expect(says("waits 1e+03 steps"));
     use_codec("ef_sign");
