@@ -325,6 +325,13 @@ void gs_live_compute_applied(gs_live_entity *entity)
                                          .to_ns = computer->not_before_ns - start_ns});
 }
 
+gs_time_ns gs_live_compute_free_ns(const gs_live_entity *entity)
+{
+    const gs_live_computer *computer = entity->computer;
+    bool paced = computer != NULL && computer->not_before_ns > 0;
+    return paced ? computer->not_before_ns - entity->shared->start_ns : 0;
+}
+
 bool gs_live_is_computing(gs_live_entity *entity)
 {
     gs_live_computer *computer = entity->computer;

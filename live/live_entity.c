@@ -215,7 +215,9 @@ void gs_live_note(gs_live_entity *entity, gs_live_entry entry)
 void gs_live_entity_drained(gs_live_entity *entity)
 {
     gs_live_look_by_mean(entity, true);
-    gs_live_note(entity, (gs_live_entry){.act = GS_ACT_DRAINED, .amount = entity->bytes_sent});
+    gs_live_note(entity, (gs_live_entry){.act = GS_ACT_DRAINED,
+                                         .amount = entity->bytes_sent,
+                                         .from_ns = gs_live_compute_free_ns(entity)});
     gs_live_count_more(entity->shared, GS_COUNT_DRAINED, 1);
 }
 
@@ -252,7 +254,11 @@ static void begin_step(gs_live_entity *entity)
     if (!entity->plan.go) {
         return;
     }
-    gs_live_note(entity, (gs_live_entry){.act = GS_ACT_STEP, .amount = entity->bytes_sent});
+    gs_live_note(entity, (gs_live_entry){.act = GS_ACT_STEP,
+                                         .amount = entity->bytes_sent,
+                                         .from_ns = entity->plan.closed_buckets > 0
+                                                        ? 0
+                                                        : gs_live_compute_free_ns(entity)});
     entity->steps_begun++;
     entity->passes_begun += entity->plan.micro_steps;
     /* DDP rebuilds its buckets once, after the first step, in the order in which gradients came. */

@@ -154,6 +154,8 @@ void gs_live_compute_turn(gs_live_entity *entity, const gs_parcel *parcel);
 void gs_live_compute_cancel(gs_live_entity *entity);
 /* The optimizer has run: its time of the profile passes before the next gradient. */
 void gs_live_compute_applied(gs_live_entity *entity);
+/* When that time has passed, on the clock of the run; 0: none was asked for. */
+gs_time_ns gs_live_compute_free_ns(const gs_live_entity *entity);
 /* A gradient is being computed beside what the entity's place does. */
 bool gs_live_is_computing(gs_live_entity *entity);
 

@@ -53,6 +53,9 @@ typedef struct rank_rows {
     gs_step_account account;
     int64_t step; /* under way; -1: none was begun */
     int64_t bytes_before;
+    gs_live_entry turn; /* that ends the row under way, while it is due */
+    gs_time_ns turn_ns; /* when */
+    bool is_due;
 } rank_rows;
 
 typedef struct log_reading {
@@ -72,26 +75,40 @@ static int compare(const void *left, const void *right)
     return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : (int)a->act - (int)b->act;
 }
 
-static gs_status close_row(log_reading *reading, rank_rows *rows, const gs_live_entry *entry)
+static gs_status close_row(log_reading *reading, rank_rows *rows)
 {
-    gs_step_row row = gs_step_account_end(&rows->account, entry->at_ns);
-    row.bytes_sent = entry->amount - rows->bytes_before;
-    rows->bytes_before = entry->amount;
+    gs_step_row row = gs_step_account_end(&rows->account, rows->turn_ns);
+    row.bytes_sent = rows->turn.amount - rows->bytes_before;
+    rows->bytes_before = rows->turn.amount;
     return gs_record_step(reading->record, &row);
 }
 
-static gs_status step(log_reading *reading, rank_rows *rows, const gs_live_entry *entry)
+static gs_status turn(log_reading *reading, rank_rows *rows)
 {
-    if (rows->step >= 0) {
-        GS_TRY(close_row(reading, rows, entry));
+    if (!rows->is_due) {
+        return GS_OK;
     }
-    if (entry->act == GS_ACT_DRAINED) {
-        reading->end_ns = entry->at_ns > reading->end_ns ? entry->at_ns : reading->end_ns;
+    rows->is_due = false;
+    if (rows->step >= 0) {
+        GS_TRY(close_row(reading, rows));
+    }
+    if (rows->turn.act == GS_ACT_DRAINED) {
+        reading->end_ns = rows->turn_ns > reading->end_ns ? rows->turn_ns : reading->end_ns;
         rows->step = -1;
         return GS_OK;
     }
     rows->step = rows->step < 0 ? 0 : rows->step + 1;
-    gs_step_account_begin(&rows->account, rows->step, entry->at_ns);
+    gs_step_account_begin(&rows->account, rows->step, rows->turn_ns);
+    return GS_OK;
+}
+
+/* A row ends when the optimizer of its step has: what happens until then is still told first. */
+static gs_status step(log_reading *reading, rank_rows *rows, const gs_live_entry *entry)
+{
+    GS_TRY(turn(reading, rows));
+    rows->turn = *entry;
+    rows->turn_ns = entry->from_ns > entry->at_ns ? entry->from_ns : entry->at_ns;
+    rows->is_due = true;
     return GS_OK;
 }
 
@@ -121,6 +138,9 @@ static gs_status read_entry(log_reading *reading, const gs_live_entry *entry, gs
 {
     rank_rows *rows = &reading->ranks[entry->rank];
     gs_step_account *account = &rows->account;
+    if (entry->at_ns >= rows->turn_ns) {
+        GS_TRY(turn(reading, rows));
+    }
     switch ((gs_live_act)entry->act) {
     case GS_ACT_STEP:
     case GS_ACT_DRAINED:
@@ -174,6 +194,9 @@ gs_status gs_live_log_rows(gs_live_log *log, const gs_layout *layout, uint32_t r
     }
     for (size_t i = 0; status == GS_OK && i < log->count; i++) {
         status = read_entry(&reading, &log->entries[i], err);
+    }
+    for (uint32_t rank = 0; status == GS_OK && rank < ranks; rank++) {
+        status = turn(&reading, &reading.ranks[rank]);
     }
     if (status == GS_ENOMEM) {
         (void)gs_fail(err, GS_ENOMEM, "no memory for the step rows of the run");

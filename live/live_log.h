@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 typedef enum gs_live_act {
-    GS_ACT_STEP,       /* begins; amount: bytes sent so far */
+    GS_ACT_STEP, /* begins, and its row then or at from_ns, the later; amount: bytes sent so far */
     GS_ACT_COMPUTE,    /* ran from from_ns to to_ns, which is not after at_ns */
     GS_ACT_INPUT,      /* was waited for likewise */
     GS_ACT_KERNEL,     /* the optimizer, likewise, but from at_ns on */
@@ -23,7 +23,7 @@ typedef enum gs_live_act {
     GS_ACT_OP_END,     /* likewise */
     GS_ACT_SEND_START, /* which: the slot of the request */
     GS_ACT_SEND_END,
-    GS_ACT_DRAINED /* amount: bytes sent */
+    GS_ACT_DRAINED /* the last row ends likewise; amount: bytes sent */
 } gs_live_act;
 
 typedef struct gs_live_entry {

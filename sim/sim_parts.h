@@ -68,6 +68,7 @@ typedef struct gs_sim_sum {
 typedef struct gs_sim_worker {
     gs_worker_phase phase;
     int64_t step; /* under way, or the next one to ask for */
+    int64_t rows; /* begun: that of a step begins when the stream is done with the one before */
     uint32_t micro_step, micro_steps;
     gs_plan plan;              /* of the step */
     gs_sim_gradient *gradient; /* NULL: timing only */

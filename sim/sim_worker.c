@@ -94,6 +94,22 @@ static void close_row(gs_sim *sim, uint32_t index, gs_time_ns at)
     }
 }
 
+/* Steps that the worker has begun get their rows from `at` on, and the one before them ends. A step
+ * that was cancelled before its row began has an empty one. */
+static void turn_rows(gs_sim *sim, uint32_t index, gs_time_ns at)
+{
+    gs_sim_worker *worker = &sim->workers[index];
+    while (worker->rows < worker->step) {
+        if (worker->rows > 0) {
+            close_row(sim, index, at);
+        }
+        gs_step_account_begin(&sim->accounts[index], worker->rows++, at);
+        if (sim->timeline != NULL) {
+            gs_sim_look_step(sim, index);
+        }
+    }
+}
+
 /* Off the simulated clock: looking at a model takes no time. Where a strategy has no view of its
  * own the replicas are equal, and worker 0's stands for all. */
 static void evaluate(gs_sim *sim, int64_t steps)
@@ -209,6 +225,7 @@ void gs_sim_worker_drained(gs_sim *sim, uint32_t index)
     gs_sim_worker *worker = &sim->workers[index];
     gs_time_ns at = gs_tick_ns(sim->entities[index].stream_free);
     at = at > now_ns(sim) ? at : now_ns(sim);
+    turn_rows(sim, index, at);
     if (worker->step > 0) {
         close_row(sim, index, at);
     }
@@ -234,13 +251,6 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
     gs_sim_worker *worker = &sim->workers[index];
     gs_sim_entity *entity = &sim->entities[index];
     gs_time_ns now = now_ns(sim);
-    if (worker->step > 0) {
-        close_row(sim, index, now);
-    }
-    gs_step_account_begin(&sim->accounts[index], worker->step, now);
-    if (sim->timeline != NULL) {
-        gs_sim_look_step(sim, index);
-    }
     worker->plan = *plan;
     worker->micro_step = 0;
     worker->micro_steps = plan->micro_steps;
@@ -258,9 +268,13 @@ static void begin_step(gs_sim *sim, uint32_t index, const gs_plan *plan)
         gs_driver_set_buckets(entity->driver, sim->buckets_rebuilt);
     }
     gs_sim_forward_begin(sim, index);
-    /* The gradient is taken at a vector that the stream may still be writing. */
+    /* The gradient is taken at a vector that the stream may still be writing: that is of the step
+     * before, whose row ends with it. */
     gs_time_ns start = worker->closed_buckets > 0 ? now : gs_tick_ns(entity->stream_free);
     worker->since_ns = start > now ? start : now;
+    if (worker->since_ns == now || worker->rows == 0) {
+        turn_rows(sim, index, now);
+    }
     worker->phase = GS_WORKER_INPUT;
     event_at(sim, index, worker->since_ns);
     if (worker->closed_buckets == 0) {
@@ -577,7 +591,10 @@ void gs_sim_worker_go_on(gs_sim *sim, uint32_t index)
             worker->batch_ns = 0;
             gs_step_account_input(&sim->accounts[index], worker->since_ns, now);
             compute(sim, index);
-        } else if (has_input(sim, index)) {
+            break;
+        }
+        turn_rows(sim, index, now);
+        if (has_input(sim, index)) {
             compute(sim, index);
         }
         break;

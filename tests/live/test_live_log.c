@@ -126,6 +126,40 @@ Test(live_log, an_op_that_goes_on_over_a_step_is_cut_where_the_step_ends)
     gs_live_log_fini(&log);
 }
 
+/* The optimizer of the first step goes on for 40 ns after the second has begun, and until 150 the
+ * row is that of the first; what is sent meanwhile hides behind it. The last row ends with its own,
+ * after the rank has drained. */
+Test(live_log, a_row_ends_when_the_optimizer_of_its_step_has)
+{
+    const gs_live_entry entries[] = {
+        {.act = GS_ACT_STEP, .at_ns = 0},
+        {.act = GS_ACT_COMPUTE, .at_ns = 100, .from_ns = 0, .to_ns = 100},
+        {.act = GS_ACT_KERNEL, .at_ns = 101, .from_ns = 100, .to_ns = 150},
+        {.act = GS_ACT_STEP, .at_ns = 110, .from_ns = 150, .amount = 9},
+        {.act = GS_ACT_SEND_START, .at_ns = 120},
+        {.act = GS_ACT_SEND_END, .at_ns = 140},
+        {.act = GS_ACT_COMPUTE, .at_ns = 250, .from_ns = 150, .to_ns = 250},
+        {.act = GS_ACT_KERNEL, .at_ns = 251, .from_ns = 250, .to_ns = 300},
+        {.act = GS_ACT_DRAINED, .at_ns = 260, .from_ns = 300, .amount = 10},
+    };
+    gs_live_log log = {0};
+    gs_time_ns end_ns;
+    cr_assert(gs_live_log_append(&log, entries, sizeof entries / sizeof *entries));
+    gs_record *record = rows_of(&log, 1, &end_ns);
+    cr_assert_eq(gs_record_step_count(record), 2);
+    for (int64_t step = 0; step < 2; step++) {
+        gs_step_row row = gs_record_step_at(record, step);
+        expect_parts(&row, &(gs_step_row){.step = step,
+                                          .start_ns = 150 * step,
+                                          .duration_ns = 150,
+                                          .compute_ns = 150,
+                                          .bytes_sent = step == 0 ? 9 : 1});
+    }
+    cr_expect_eq(end_ns, 300);
+    gs_record_destroy(record);
+    gs_live_log_fini(&log);
+}
+
 Test(live_log, a_run_that_ended_early_has_the_steps_that_were_whole)
 {
     const gs_live_entry entries[] = {

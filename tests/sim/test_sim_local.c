@@ -200,6 +200,49 @@ Test(sim_local, late_averages_cost_no_time_but_at_the_end)
     small_job_fini(&job);
 }
 
+/* Of 1 MiB at 1000 B/ns a vector operation takes 2097 ns where it moves each element twice, 3146 ns
+ * where three times; a ring of two sends 2 x (10 us + 419,430.4 ns). Each step computes 1 ms and
+ * runs its optimizer for 0.5 ms, and every second one is averaged: copy, sub and scale before it,
+ * axpy and copy after it, all within its row. Before the first step the anchor is copied. */
+Test(sim_local, a_row_ends_when_all_work_of_its_step_has)
+{
+    enum { TWICE_NS = 2097, THRICE_NS = 3146, STEP_NS = 1500 * GS_NS_PER_US, STEPS = 4 };
+    const gs_time_ns average_ns = TWICE_NS + THRICE_NS + TWICE_NS + THRICE_NS + TWICE_NS;
+    const gs_time_ns ring_ns = 858861;
+    small_job_config config = small_job_default();
+    config.ranks = 2;
+    config.forward_ns = GS_NS_PER_MS;
+    config.optimizer_ns = GS_NS_PER_MS / 2;
+    config.steps = STEPS;
+    small_job_init(&job, &config, NULL);
+    gs_node_group slow = job.scenario.cluster.groups[0];
+    slow.vector_bandwidth_bps = INT64_C(8000000000000);
+    job.scenario.cluster.groups = &slow;
+    small_job_use(&job, gs_strategy_find("local_sgd"), "period=2");
+    gs_record *record = gs_record_create(2, true);
+    gs_sim_result result = small_job_run(
+        &(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice, .record = record});
+    cr_assert_eq(result.status, GS_OK, "%s", result.error.text);
+    cr_assert_eq(gs_record_step_count(record), 2 * STEPS);
+    gs_time_ns ends_ns[2] = {0, 0};
+    for (int64_t i = 0; i < gs_record_step_count(record); i++) {
+        gs_step_row row = gs_record_step_at(record, i);
+        bool averages = row.step % 2 == 1;
+        gs_time_ns overhead_ns = averages ? average_ns : row.step == 0 ? TWICE_NS : 0;
+        cr_expect_eq(row.start_ns, ends_ns[row.rank], "step %d", (int)row.step);
+        cr_expect_eq(row.compute_ns, STEP_NS, "step %d", (int)row.step);
+        cr_expect_eq(row.overhead_ns, overhead_ns, "step %d: %d", (int)row.step,
+                     (int)row.overhead_ns);
+        cr_expect_float_eq((double)row.exposed_comm_ns, averages ? (double)ring_ns : 0.0, 2,
+                           "step %d: %d", (int)row.step, (int)row.exposed_comm_ns);
+        cr_expect_eq(row.bytes_sent, averages ? 1 << 20 : 0, "step %d", (int)row.step);
+        ends_ns[row.rank] = row.start_ns + row.duration_ns;
+    }
+    cr_expect_eq(ends_ns[0], result.facts.end_ns);
+    gs_record_destroy(record);
+    small_job_fini(&job);
+}
+
 /* Each rank asks for the same fragment of the same round, whatever the shape of the run: the
  * simulator compares what they ask for, and ends the run where they differ. */
 Test(sim_local, a_thousand_streams_of_fragments_are_the_same_on_all_ranks)
