@@ -28,7 +28,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
     gs_group inside = {job->node_ranks, 1};
     gs_group across = {job->ranks / job->node_ranks, job->node_ranks};
     *out = (gs_layout){
-        .own_vectors = {[GS_WORKER] = chosen->delay > 0 ? 3 : 2},
+        .own_vectors = {[GS_WORKER] = chosen->delay > 0 ? 3 : 1},
         .state_bytes = {[GS_WORKER] = sizeof(state)},
         .outstanding_max = {[GS_WORKER] = 1},
         .communicator_count = GS_HIER_AVG_STAGES,

@@ -14,7 +14,8 @@
 /* A communicator for each stage; the stage of an op is its label modulo GS_HIER_AVG_STAGES. */
 enum { GS_HIER_AVG_INSIDE, GS_HIER_AVG_ACROSS, GS_HIER_AVG_GATHER, GS_HIER_AVG_STAGES };
 
-/* Own vectors; the third, x when it left, only with a delay. */
+/* Own vectors; delta and x when it left only with a delay: else delta is in GRAD, whose gradient
+ * has been used by then. */
 enum { GS_HIER_AVG_ANCHOR = GS_OWN, GS_HIER_AVG_DELTA, GS_HIER_AVG_SENT };
 
 typedef struct gs_hier_avg_round {

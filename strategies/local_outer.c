@@ -1,8 +1,33 @@
 #include "strategies/local_outer.h"
 
+enum { SECOND = GS_LOCAL_ANCHOR + 1 };
+
 typedef struct fragment {
-    gs_slice x, z, delta, third;
+    gs_slice x, z, delta, second;
 } fragment;
+
+static bool has_momentum(const gs_local_rule *rule)
+{
+    return rule->momentum > 0.0 || rule->merge == GS_LOCAL_LATE;
+}
+
+static bool has_second(const gs_local_rule *rule)
+{
+    return has_momentum(rule) || rule->merge == GS_LOCAL_CORRECT;
+}
+
+static uint32_t delta_vector(const gs_local_rule *rule)
+{
+    if (rule->delay == 0) {
+        return GS_GRAD;
+    }
+    return has_second(rule) ? SECOND + 1 : SECOND;
+}
+
+uint32_t gs_local_vectors(const gs_local_rule *rule)
+{
+    return 1U + (has_second(rule) ? 1U : 0U) + (rule->delay > 0 ? 1U : 0U);
+}
 
 static fragment fragment_of(const gs_world *world, const gs_local_rule *rule, int64_t round)
 {
@@ -10,19 +35,9 @@ static fragment fragment_of(const gs_world *world, const gs_local_rule *rule, in
     return (fragment){
         .x = gs_local_fragment(rule, job, round, GS_PARAM),
         .z = gs_local_fragment(rule, job, round, GS_LOCAL_ANCHOR),
-        .delta = gs_local_fragment(rule, job, round, GS_LOCAL_DELTA),
-        .third = gs_local_fragment(rule, job, round, GS_LOCAL_THIRD),
+        .delta = gs_local_fragment(rule, job, round, delta_vector(rule)),
+        .second = gs_local_fragment(rule, job, round, SECOND),
     };
-}
-
-static bool has_momentum(const gs_local_rule *rule)
-{
-    return rule->momentum > 0.0 || rule->merge == GS_LOCAL_LATE;
-}
-
-uint32_t gs_local_vectors(const gs_local_rule *rule)
-{
-    return has_momentum(rule) || rule->merge == GS_LOCAL_CORRECT ? 3 : 2;
 }
 
 /* z = outer(z, delta): PyTorch's sgd with -delta as gradient, m = momentum m + delta. SlowMo
@@ -35,13 +50,13 @@ static void outer_step(gs_world *world, const gs_local_rule *rule, const fragmen
         gs_vec(world, GS_VOP_axpy, of->z, of->delta, rule->rate);
         return;
     }
-    gs_vec(world, GS_VOP_scale, of->third, of->third, rule->momentum);
-    gs_vec(world, GS_VOP_add, of->third, of->delta, 0.0);
+    gs_vec(world, GS_VOP_scale, of->second, of->second, rule->momentum);
+    gs_vec(world, GS_VOP_add, of->second, of->delta, 0.0);
     if (rule->nesterov) {
         gs_vec(world, GS_VOP_axpy, of->z, of->delta, rule->rate);
-        gs_vec(world, GS_VOP_axpy, of->z, of->third, rule->rate * rule->momentum);
+        gs_vec(world, GS_VOP_axpy, of->z, of->second, rule->rate * rule->momentum);
     } else {
-        gs_vec(world, GS_VOP_axpy, of->z, of->third, rule->rate);
+        gs_vec(world, GS_VOP_axpy, of->z, of->second, rule->rate);
     }
 }
 
@@ -54,13 +69,13 @@ gs_slice gs_local_leave(gs_world *world, const gs_local_rule *rule, int64_t roun
     case GS_LOCAL_REPLACE:
         break;
     case GS_LOCAL_CORRECT:
-        gs_vec(world, GS_VOP_copy, of.third, of.x, 0.0);
+        gs_vec(world, GS_VOP_copy, of.second, of.x, 0.0);
         break;
     case GS_LOCAL_ELASTIC:
         gs_vec(world, GS_VOP_axpy, of.x, of.delta, -rule->pull);
         break;
     case GS_LOCAL_LATE:
-        gs_vec(world, GS_VOP_axpy, of.z, of.third, rule->rate);
+        gs_vec(world, GS_VOP_axpy, of.z, of.second, rule->rate);
         gs_vec(world, GS_VOP_copy, of.x, of.z, 0.0);
         break;
     }
@@ -82,15 +97,15 @@ void gs_local_arrive(gs_world *world, const gs_local_rule *rule, int64_t round)
         break;
     case GS_LOCAL_CORRECT:
         gs_vec(world, GS_VOP_add, of.z, of.delta, 0.0);
-        gs_vec(world, GS_VOP_sub, of.third, of.z, 0.0); /* how far x was from the mean then */
-        gs_vec(world, GS_VOP_sub, of.x, of.third, 0.0);
+        gs_vec(world, GS_VOP_sub, of.second, of.z, 0.0); /* how far x was from the mean then */
+        gs_vec(world, GS_VOP_sub, of.x, of.second, 0.0);
         break;
     case GS_LOCAL_ELASTIC:
         outer_step(world, rule, &of);
         break;
     case GS_LOCAL_LATE:
-        gs_vec(world, GS_VOP_scale, of.third, of.third, rule->momentum);
-        gs_vec(world, GS_VOP_add, of.third, of.delta, 0.0);
+        gs_vec(world, GS_VOP_scale, of.second, of.second, rule->momentum);
+        gs_vec(world, GS_VOP_add, of.second, of.delta, 0.0);
         break;
     }
 }

@@ -5,8 +5,10 @@
 #include "strategies/local_rule.h"
 #include "strategies/world.h"
 
-/* Own vectors. The third is the outer momentum, or x as it was sent: no rule has both. */
-enum { GS_LOCAL_ANCHOR = GS_OWN, GS_LOCAL_DELTA, GS_LOCAL_THIRD };
+/* Own vectors. The anchor is always there: what is sent is measured from it. Then, where a rule has
+ * them, one that is the outer momentum or x as it was sent (no rule has both), and delta of a mean
+ * that is used late. One that is waited for is in GRAD, whose gradient has been used by then. */
+enum { GS_LOCAL_ANCHOR = GS_OWN };
 
 /* How many of them a rule has. */
 uint32_t gs_local_vectors(const gs_local_rule *rule);

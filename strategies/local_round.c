@@ -27,6 +27,6 @@ void gs_local_round_begin_last(gs_world *world, gs_local_round *round)
 
 void gs_local_round_end_last(gs_world *world)
 {
-    gs_whole_vec(world, GS_VOP_add, GS_LOCAL_ANCHOR, GS_LOCAL_DELTA, 0.0);
+    gs_whole_vec(world, GS_VOP_add, GS_LOCAL_ANCHOR, GS_GRAD, 0.0); /* a mean that is waited for */
     gs_whole_vec(world, GS_VOP_copy, GS_PARAM, GS_LOCAL_ANCHOR, 0.0);
 }

@@ -4,6 +4,7 @@
 #include "strategies/registry.h"
 #include "tools/message.h"
 #include "traces/compose.h"
+#include "traces/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,14 +158,15 @@ static char *keeps_text(const gs_layout *layout, const gs_coding *coding, const 
     }
     if (layout->servers > 0) {
         text = join(text, "; ",
-                    gs_text("each of %u server%s %s and %u", layout->servers,
+                    gs_text("each of %u server%s %s and %u of its shard", layout->servers,
                             layout->servers == 1 ? "" : "s",
                             gs_format_bytes((int64_t)layout->state_bytes[GS_SERVER], bytes),
                             layout->own_vectors[GS_SERVER]));
     }
-    return join(
-        text, "; ",
-        gs_text("a vector is %s", gs_format_bytes(job->elements * job->element_bytes, bytes)));
+    return join(text, "; ",
+                gs_text("a vector is %s",
+                        gs_format_bytes(
+                            gs_memory_own_vector_bytes(job->elements, job->element_bytes), bytes)));
 }
 
 static char *talks_text(const gs_layout *layout, const gs_job *job)

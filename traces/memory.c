@@ -29,12 +29,16 @@ static int64_t activation_elements(const gs_memory_job *job, int64_t batch)
     return times(elements, batch);
 }
 
+/* Sums and states of narrow types are kept in fp32. */
+int64_t gs_memory_own_vector_bytes(int64_t elements, int element_bytes)
+{
+    return times(elements, element_bytes > FLOAT_BYTES ? element_bytes : FLOAT_BYTES);
+}
+
 gs_memory gs_memory_of(const gs_memory_job *job, int64_t batch)
 {
-    /* Sums and states of narrow types are kept in fp32. */
-    int64_t wide = job->element_bytes > FLOAT_BYTES ? job->element_bytes : FLOAT_BYTES;
     int64_t vector = times(job->elements, job->element_bytes);
-    int64_t wide_vector = times(job->elements, wide);
+    int64_t wide_vector = gs_memory_own_vector_bytes(job->elements, job->element_bytes);
     gs_memory memory = {0};
     int64_t *bytes = memory.bytes;
     bytes[GS_MEMORY_PARAMETERS] = vector;

@@ -51,6 +51,9 @@ typedef struct gs_memory {
 /* Sizes that 2^60 bytes cannot count stay there. */
 gs_memory gs_memory_of(const gs_memory_job *job, int64_t batch);
 
+/* Of each vector of a strategy. */
+int64_t gs_memory_own_vector_bytes(int64_t elements, int element_bytes);
+
 /* The largest batch of at most batch_max whose total is not above memory_bytes; 0: not even 1. */
 int64_t gs_memory_batch_max(const gs_memory_job *job, int64_t memory_bytes, int64_t batch_max);
 

@@ -5,6 +5,8 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <string.h>
 
 static gs_error err;
@@ -18,6 +20,40 @@ static void setup(void)
 }
 
 TestSuite(local, .init = setup);
+
+/* ---------------------------------------------------------------- what is kept */
+
+/* The anchor; the outer momentum or what was sent; the sum on its way, where a gradient is computed
+ * meanwhile. */
+Test(local, no_more_vectors_are_kept_than_the_algorithm_reads_again)
+{
+    static const struct {
+        const char *name;
+        uint32_t vectors;
+    } kept[] = {{"local_sgd", 1},
+                {"post_local", 1},
+                {"adacomm", 1},
+                {"hier_avg", 1},
+                {"slowmo", 2}, /* and momentum */
+                {"bmuf", 2},
+                {"diloco", 2},
+                {"easgd", 2}, /* and the sum that comes a period late */
+                {"overlap_local_sgd", 3},
+                {"streaming_diloco", 3},
+                {"co2", 3},
+                {"cocod", 3}, /* what was sent, and the sum */
+                {"dasgd", 3}};
+    static alignas(max_align_t) unsigned char chosen[1024];
+    job.budget_steps = 1000;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const gs_strategy *strategy = gs_strategy_find(kept[i].name);
+        gs_layout layout;
+        gs_config_defaults(strategy->config, chosen);
+        cr_assert_eq(strategy->layout(chosen, &job, &layout, &err), GS_OK, "%s", err.text);
+        cr_expect_eq(layout.own_vectors[GS_WORKER], kept[i].vectors, "%s: %u", kept[i].name,
+                     layout.own_vectors[GS_WORKER]);
+    }
+}
 
 /* ---------------------------------------------------------------- when */
 
