@@ -2,6 +2,7 @@
 #include "tests/support.h"
 #include "tests/traces/store_fixture.h"
 
+#include <inttypes.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -43,7 +44,7 @@ Test(store_file, a_new_database_has_its_version_its_mark_and_no_write_ahead_log)
     gs_store *store = fixture_open(path, GS_STORE_WRITE);
     (void)fixture_write(store, &run);
     gs_store_close(store);
-    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 2);
+    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), gs_store_schema_version);
     cr_assert_eq(fixture_query(path, "PRAGMA application_id"), GS_STORE_APPLICATION);
     cr_assert_eq(fixture_query(path, "SELECT journal_mode = 'delete' FROM pragma_journal_mode"), 1);
     cr_assert_eq(fixture_query(path, "PRAGMA foreign_keys"), 1);
@@ -89,29 +90,49 @@ Test(store_file, an_empty_file_becomes_a_database)
     const char *path = fixture_path("empty.db");
     write_file(path, "");
     gs_store_close(fixture_open(path, GS_STORE_WRITE));
-    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 2);
+    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), gs_store_schema_version);
+}
+
+enum { STEPS_MAX = 32 };
+
+/* Today's steps and one after them. */
+static void add_step(gs_store_migration steps[STEPS_MAX], const char *const *later)
+{
+    cr_assert_lt(gs_store_schema_version, STEPS_MAX);
+    memcpy(steps, gs_store_migrations, (size_t)gs_store_schema_version * sizeof *steps);
+    steps[gs_store_schema_version].statements = later;
+}
+
+/* "made by a newer gradsync ..." of a database of that schema. */
+static const char *newer_text(int64_t schema)
+{
+    static char text[256];
+    (void)snprintf(text, sizeof text,
+                   "made by a newer gradsync (its schema is %" PRId64 ", this gradsync knows up to "
+                   "%" PRId64 "); use a newer gradsync or another --db",
+                   schema, gs_store_schema_version);
+    return text;
 }
 
 /* A step after today's, as a later version will have: rows written before it must live on.
  */
 Test(store_file, an_older_database_is_migrated_with_its_runs)
 {
-    static const char *const step_3[] = {"ALTER TABLE run ADD COLUMN note TEXT DEFAULT 'old'",
-                                         "CREATE TABLE later(x INTEGER) STRICT", NULL};
-    const gs_store_migration steps[] = {gs_store_migrations[0], gs_store_migrations[1], {step_3}};
+    static const char *const later[] = {"ALTER TABLE run ADD COLUMN note TEXT DEFAULT 'old'",
+                                        "CREATE TABLE later(x INTEGER) STRICT", NULL};
+    gs_store_migration steps[STEPS_MAX];
+    add_step(steps, later);
+    int64_t newer = gs_store_schema_version + 1;
     const char *path = fixture_path("older.db");
     gs_stored_run run = fixture_run(1, 1);
     gs_store *store = fixture_open(path, GS_STORE_WRITE);
     (void)fixture_write(store, &run);
-    cr_assert_eq(gs_store_migrate(&store->sql, steps, 3, NULL), GS_OK);
+    cr_assert_eq(gs_store_migrate(&store->sql, steps, newer, NULL), GS_OK);
     gs_store_close(store);
-    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 3);
+    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), newer);
     cr_assert_eq(fixture_query(path, "SELECT note = 'old' FROM run WHERE label = 'nightly'"), 1);
     cr_assert_eq(fixture_query(path, "SELECT count(*) FROM later"), 0);
-    assert_open_fails(
-        path, GS_STORE_READ, GS_EVERSION,
-        "made by a newer gradsync (its schema is 3, this gradsync knows up to 2); use "
-        "a newer gradsync or another --db");
+    assert_open_fails(path, GS_STORE_READ, GS_EVERSION, newer_text(newer));
 }
 
 /* A database as a program of schema 1 left it, with statements run on it. */
@@ -188,15 +209,16 @@ Test(store_file, rows_of_validation_of_schema_1_move_along)
 
 Test(store_file, a_migration_that_fails_halfway_leaves_the_older_database)
 {
-    static const char *const step_3[] = {"CREATE TABLE later(x INTEGER) STRICT",
-                                         "ALTER TABLE nothing ADD COLUMN x", NULL};
-    const gs_store_migration steps[] = {gs_store_migrations[0], gs_store_migrations[1], {step_3}};
+    static const char *const later[] = {"CREATE TABLE later(x INTEGER) STRICT",
+                                        "ALTER TABLE nothing ADD COLUMN x", NULL};
+    gs_store_migration steps[STEPS_MAX];
+    add_step(steps, later);
     const char *path = fixture_path("older.db");
     gs_error err = {0};
     gs_store *store = fixture_open(path, GS_STORE_WRITE);
-    cr_assert_eq(gs_store_migrate(&store->sql, steps, 3, &err), GS_EIO);
+    cr_assert_eq(gs_store_migrate(&store->sql, steps, gs_store_schema_version + 1, &err), GS_EIO);
     gs_store_close(store);
-    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), 2);
+    cr_assert_eq(fixture_query(path, "PRAGMA user_version"), gs_store_schema_version);
     cr_assert_eq(fixture_query(path, "SELECT count(*) FROM sqlite_schema WHERE name = 'later'"), 0);
 }
 
@@ -204,11 +226,8 @@ Test(store_file, a_newer_database_is_refused_with_both_versions)
 {
     const char *path = fixture_path("newer.db");
     gs_store_close(fixture_open(path, GS_STORE_WRITE));
-    fixture_execute(path, "PRAGMA user_version = 9");
-    assert_open_fails(
-        path, GS_STORE_WRITE, GS_EVERSION,
-        "made by a newer gradsync (its schema is 9, this gradsync knows up to 2); use "
-        "a newer gradsync or another --db");
+    fixture_execute(path, "PRAGMA user_version = 99");
+    assert_open_fails(path, GS_STORE_WRITE, GS_EVERSION, newer_text(99));
 }
 
 Test(store_file, a_database_of_another_program_is_refused_and_left_alone)
@@ -330,10 +349,13 @@ Test(store_file, a_database_that_cannot_be_written_can_still_be_read)
     assert_open_fails(fixture_path("new.db"), GS_STORE_WRITE, GS_EIO,
                       "cannot be opened; check the rights of the file and its folder, or use "
                       "another --db");
-    assert_open_fails(fixture_path("older.db"), GS_STORE_READ, GS_EIO,
-                      "made by an older gradsync (its schema is 1, today's is 2), and bringing it "
-                      "up to date needs writing, which the file does not allow; allow it, or use a "
-                      "copy with --db");
+    char older[256];
+    (void)snprintf(older, sizeof older,
+                   "made by an older gradsync (its schema is 1, today's is %" PRId64 "), and "
+                   "bringing it up to date needs writing, which the file does not allow; allow it, "
+                   "or use a copy with --db",
+                   gs_store_schema_version);
+    assert_open_fails(fixture_path("older.db"), GS_STORE_READ, GS_EIO, older);
     int64_t id = 0;
     store = fixture_open(path, GS_STORE_READ);
     cr_assert_eq(gs_store_find_run(store, "@last", &id, NULL), GS_OK);

@@ -120,7 +120,7 @@ GS_MUST_USE gs_status gs_store_check_label(const char *label, gs_error *err);
 
 /* Runs that a selector names, oldest first: an id; a label (the newest batch that bears it);
  * "label:NAME" (all that bear it, of every batch); "@last" and "@last~N" (the last batch, and the
- * N-th before it). Never none.
+ * N-th before it); "baseline:NAME"; "commit:SHA" (of every program built from it). Never none.
  * Errors: GS_ENOTFOUND with what there is instead; GS_EINVAL. Owner of *out_ids: the arena. */
 GS_MUST_USE gs_status gs_store_find_runs(gs_store *store, const char *selector, gs_arena *arena,
                                          const int64_t **out_ids, uint32_t *out_count,

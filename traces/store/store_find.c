@@ -211,15 +211,83 @@ static gs_status find_all_labelled(gs_store *store, const char *label, gs_arena 
     return status != GS_OK || out->count > 0 ? status : fail_label(store, label, arena, err);
 }
 
+/* "baseline:NAME": the runs that it was set to, as long as they are what they were. */
+static gs_status find_baseline_runs(gs_store *store, const char *name, gs_arena *arena,
+                                    id_list *out, gs_error *err)
+{
+    GS_TRY(gs_store_check_baseline(store, name, arena, err));
+    gs_sql_query query = {0};
+    gs_status status = gs_sql_prepare(
+        &store->sql,
+        "SELECT run_id FROM baseline_run JOIN run USING(run_key) WHERE name = ? ORDER BY run_id",
+        &query, err);
+    if (status == GS_OK) {
+        gs_sql_bind_text(&query, 1, name);
+        status = take_ids(store, &query, arena, out, err);
+    }
+    gs_sql_finish(&query);
+    return status;
+}
+
+/* Is the text the beginning of a commit's name? Git wants four digits at least. */
+static bool is_commit(const char *text)
+{
+    size_t digits = strspn(text, "0123456789abcdefABCDEF");
+    return digits >= 4 && digits <= 64 && text[digits] == '\0';
+}
+
+/* "commit:SHA": all runs of programs built from it; not of a tree that was changed since. */
+static gs_status find_commit(gs_store *store, const char *commit, gs_arena *arena, id_list *out,
+                             gs_error *err)
+{
+    if (!is_commit(commit)) {
+        return gs_fail(err, GS_EINVAL,
+                       "run \"commit:%s\": not the name of a commit; write four digits (0-9 a-f) "
+                       "of it or more",
+                       commit);
+    }
+    gs_sql_query query = {0};
+    gs_status status = gs_sql_prepare(
+        &store->sql,
+        "SELECT run_id FROM run JOIN env USING(env_id) WHERE NOT git_dirty AND "
+        "substr(lower(?1), 1, length(git_commit)) = substr(git_commit, 1, length(?1)) "
+        "ORDER BY run_id",
+        &query, err);
+    if (status == GS_OK) {
+        gs_sql_bind_text(&query, 1, commit);
+        status = take_ids(store, &query, arena, out, err);
+    }
+    gs_sql_finish(&query);
+    GS_TRY(status);
+    return out->count > 0 ? GS_OK
+                          : gs_fail(err, GS_ENOTFOUND,
+                                    "%s: no run of a program built from commit %s, unchanged; "
+                                    "`gradsync show RUN` names a run's commit",
+                                    store->sql.path, commit);
+}
+
+/* What follows the prefix, or NULL. */
+static const char *after(const char *selector, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return strncmp(selector, prefix, length) == 0 ? selector + length : NULL;
+}
+
 gs_status gs_store_find_runs(gs_store *store, const char *selector, gs_arena *arena,
                              const int64_t **out_ids, uint32_t *out_count, gs_error *err)
 {
-    static const char labelled[] = "label:";
+    const char *label = after(selector, "label:");
+    const char *baseline = after(selector, "baseline:");
+    const char *commit = after(selector, "commit:");
     id_list list = {0};
     if (is_number(selector)) {
         GS_TRY(find_id(store, selector, arena, &list, err));
-    } else if (strncmp(selector, labelled, strlen(labelled)) == 0) {
-        GS_TRY(find_all_labelled(store, selector + strlen(labelled), arena, &list, err));
+    } else if (label != NULL) {
+        GS_TRY(find_all_labelled(store, label, arena, &list, err));
+    } else if (baseline != NULL) {
+        GS_TRY(find_baseline_runs(store, baseline, arena, &list, err));
+    } else if (commit != NULL) {
+        GS_TRY(find_commit(store, commit, arena, &list, err));
     } else {
         int64_t batch = 0;
         bool is_word = selector[0] != '\0' && selector[0] != '@';

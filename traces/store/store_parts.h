@@ -42,6 +42,14 @@ GS_MUST_USE gs_status gs_store_write_catalogue(gs_store *store, gs_error *err);
 GS_MUST_USE gs_status gs_store_delete_rows(gs_store *store, int64_t run_id, gs_error *err);
 GS_MUST_USE gs_status gs_store_write_rows(gs_store *store, const gs_stored_run *run, int64_t run_id,
                                           gs_error *err);
+/* The row of a scenario or strategy, new or there already. */
+GS_MUST_USE gs_status gs_store_put_scenario(gs_sql *sql, const gs_stored_scenario *scenario,
+                                            int64_t *out_id, gs_error *err);
+GS_MUST_USE gs_status gs_store_put_strategy(gs_sql *sql, const gs_stored_strategy *strategy,
+                                            int64_t *out_id, gs_error *err);
+/* Errors: GS_ENOTFOUND with the nearest name; GS_EMISMATCH: its runs are not what they were. */
+GS_MUST_USE gs_status gs_store_check_baseline(gs_store *store, const char *name, gs_arena *arena,
+                                              gs_error *err);
 /* What a simulated run that ended well foretells (ledger.c); of other runs nothing. */
 GS_MUST_USE gs_status gs_store_write_predictions(gs_store *store, const gs_stored_run *run,
                                                  int64_t run_id, gs_error *err);

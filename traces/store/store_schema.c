@@ -302,7 +302,19 @@ static const char *const schema_2[] = {
 "      'wire_bytes_per_step', 'time_to_target_ns', 'final_accuracy', 'final_bits_per_char')",
 NULL};
 
-const gs_store_migration gs_store_migrations[] = {{schema_1}, {schema_2}};
+/* Schema 3: a baseline holds runs, by key, so that a merged database keeps them, and what they were
+ * when it was set; no program of before has set one. An ack says when, and which change it saw. */
+static const char *const schema_3[] = {
+"CREATE TABLE baseline_run(\n"
+"  name TEXT NOT NULL REFERENCES baseline ON DELETE CASCADE,\n"
+"  run_key TEXT NOT NULL, -- of run; that a run is not there any more must show\n"
+"  mark TEXT NOT NULL, -- its result_hash; of one without: its started_utc\n"
+"  PRIMARY KEY(name, run_key)) STRICT, WITHOUT ROWID",
+"ALTER TABLE ack ADD COLUMN made_utc TEXT NOT NULL DEFAULT ''",
+"ALTER TABLE ack ADD COLUMN ratio REAL",
+NULL};
+
+const gs_store_migration gs_store_migrations[] = {{schema_1}, {schema_2}, {schema_3}};
 /* clang-format on */
 const int64_t gs_store_schema_version = sizeof gs_store_migrations / sizeof gs_store_migrations[0];
 

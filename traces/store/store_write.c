@@ -120,8 +120,8 @@ static gs_status take_id(gs_sql_query *query, gs_status prepared, int64_t *out, 
 }
 
 /* "DO UPDATE" to itself, because "DO NOTHING" returns no row. */
-static gs_status put_scenario(gs_sql *sql, const gs_stored_scenario *scenario, int64_t *out_id,
-                              gs_error *err)
+gs_status gs_store_put_scenario(gs_sql *sql, const gs_stored_scenario *scenario, int64_t *out_id,
+                                gs_error *err)
 {
     gs_sql_query query = {0};
     gs_status status = gs_sql_prepare(
@@ -142,8 +142,8 @@ static gs_status put_scenario(gs_sql *sql, const gs_stored_scenario *scenario, i
     return take_id(&query, status, out_id, err);
 }
 
-static gs_status put_strategy(gs_sql *sql, const gs_stored_strategy *strategy, int64_t *out_id,
-                              gs_error *err)
+gs_status gs_store_put_strategy(gs_sql *sql, const gs_stored_strategy *strategy, int64_t *out_id,
+                                gs_error *err)
 {
     gs_sql_query query = {0};
     gs_status status =
@@ -192,8 +192,8 @@ static gs_status put_run(gs_store *store, const gs_stored_run *run, const run_pl
     int64_t scenario_id = 0;
     int64_t strategy_id = 0;
     int64_t env_id = 0;
-    GS_TRY(put_scenario(sql, &run->scenario, &scenario_id, err));
-    GS_TRY(put_strategy(sql, &run->strategy, &strategy_id, err));
+    GS_TRY(gs_store_put_scenario(sql, &run->scenario, &scenario_id, err));
+    GS_TRY(gs_store_put_strategy(sql, &run->strategy, &strategy_id, err));
     GS_TRY(put_env(sql, &run->environment, &env_id, err));
     gs_sql_query query = {0};
     gs_status status = gs_sql_prepare(
