@@ -19,7 +19,7 @@
     {.name = "nesterov", .kind = GS_FIELD_BOOL, GS_FIELD_AT(gs_local_config, nesterov),            \
      .default_text = "true", .help = (words)}
 #define OUTER(rate_text, momentum_text)                                                            \
-    REAL("rate", rate, rate_text, 0.0, 1e3, "of the outer optimizer: 1 with momentum 0 is plain averaging"), \
+    REAL("rate", rate, rate_text, 1e-9, 1e3, "of the outer optimizer: 1 with momentum 0 is plain averaging"), \
     REAL("momentum", momentum, momentum_text, 0.0, 1.0, "of the outer optimizer"),                 \
     NESTEROV("the outer momentum looks ahead")
 /* clang-format on */
@@ -38,7 +38,7 @@ static const gs_field fields_slowmo[] = {
     REAL("alpha", rate, "1", 0.0, 1e3, "slow rate")};
 static const gs_field fields_bmuf[] = {
     PERIOD("50"), REAL("momentum", momentum, "0.875", 0.0, 1.0, "of blocks; about 1 - 1 / ranks"),
-    REAL("rate", rate, "1", 0.0, 1e3, "of blocks"), NESTEROV("the block momentum looks ahead")};
+    REAL("rate", rate, "1", 1e-9, 1e3, "of blocks"), NESTEROV("the block momentum looks ahead")};
 static const gs_field fields_diloco[] = {PERIOD("500"), OUTER("0.7", "0.9")};
 static const gs_field fields_streaming_diloco[] = {
     PERIOD("100"),

@@ -108,7 +108,7 @@ static const char *const rate_words[] = {"matched", NULL};
      .help = "push pieces while the backward pass runs; false: everything after it"}
 #define RATE(text)                                                                                 \
     {.name = "rate", .kind = GS_FIELD_REAL_OR_CHOICE, GS_FIELD_AT(gs_ps_config, rate),             \
-     .default_text = (text), .minimum = 0.0, .maximum = 1e6, .choices = rate_words,                \
+     .default_text = (text), .minimum = 1e-9, .maximum = 1e6, .choices = rate_words,               \
      .help = "an update's rate, times the optimizer's; matched: gradients in it over ranks"}
 #define COUNT(field, text, least, words)                                                           \
     {.name = (field), .kind = GS_FIELD_INT, GS_FIELD_AT(gs_ps_config, count),                      \

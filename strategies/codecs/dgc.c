@@ -29,6 +29,13 @@ static gs_status check(const gs_codec_config *config, int64_t elements, gs_error
                        "(the source takes an epoch); warmup=0 is none",
                        (long long)config->warmup);
     }
+    if (config->warmup == 0 && config->warmup_steps > 0) {
+        return gs_fail(
+            err, GS_EINVAL,
+            "dgc: warmup_steps=%lld are the steps of a stage, and warmup=0 has none; say "
+            "how many stages, as warmup=4",
+            (long long)config->warmup_steps);
+    }
     return GS_OK;
 }
 

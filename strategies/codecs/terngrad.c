@@ -13,6 +13,23 @@ static gs_codec_size payload_bytes(const gs_codec_config *config, int64_t elemen
     return gs_codec_exactly(SCALE_BYTES + (elements + TRITS_A_BYTE - 1) / TRITS_A_BYTE);
 }
 
+/* Below it nearly all elements are cut to one size: that is a sign, which ef_sign sends in fewer
+ * bits. */
+static const double least_clip = 0.1;
+
+static gs_status check(const gs_codec_config *config, int64_t elements, gs_error *err)
+{
+    (void)elements;
+    if (config->clip > 0.0 && config->clip < least_clip) {
+        return gs_fail(
+            err, GS_EINVAL,
+            "terngrad: clip=%g standard deviations leaves signs alone; use 0 (not cut) or "
+            "%g and more, the source has 2.5",
+            config->clip, least_clip);
+    }
+    return GS_OK;
+}
+
 static const gs_field fields[] = {
     {.name = "clip",
      .kind = GS_FIELD_REAL,
@@ -20,7 +37,7 @@ static const gs_field fields[] = {
      .default_text = "2.5",
      .minimum = 0.0,
      .maximum = 1e6,
-     .help = "elements are cut to this many standard deviations; 0: not cut"},
+     .help = "elements are cut to this many standard deviations, 0.1 or more; 0: not cut"},
     GS_FIELD_PATH,
 };
 
@@ -40,4 +57,5 @@ const gs_codec gs_codec_terngrad = {
     .encode_kernels = 3,
     .decode_kernels = 1,
     .payload_bytes = payload_bytes,
+    .check = check,
 };

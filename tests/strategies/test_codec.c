@@ -279,6 +279,22 @@ Test(codec, what_cannot_work_is_refused_with_what_does)
     cr_expect_eq(gs_codec_find("dgc")->check(&config, 5, &err), GS_OK);
     set(&config, "dgc", "warmup", "3");
     expect_refused("dgc", &config, 5, "warmup_steps");
+    config = defaults_of("dgc");
+    set(&config, "dgc", "warmup_steps", "40");
+    expect_refused("dgc", &config, 5,
+                   "dgc: warmup_steps=40 are the steps of a stage, and warmup=0 has none; say how "
+                   "many stages, as warmup=4");
+    set(&config, "dgc", "warmup", "4");
+    cr_expect_eq(gs_codec_find("dgc")->check(&config, 5, &err), GS_OK);
+    config = defaults_of("terngrad");
+    set(&config, "terngrad", "clip", "1e-300");
+    expect_refused("terngrad", &config, 5,
+                   "terngrad: clip=1e-300 standard deviations leaves signs alone; use 0 (not cut) "
+                   "or 0.1 and more, the source has 2.5");
+    set(&config, "terngrad", "clip", "0.1");
+    cr_expect_eq(gs_codec_find("terngrad")->check(&config, 5, &err), GS_OK);
+    set(&config, "terngrad", "clip", "0");
+    cr_expect_eq(gs_codec_find("terngrad")->check(&config, 5, &err), GS_OK);
     cr_expect_eq(gs_config_set_text(gs_codec_find("qsgd")->config, &config, "bits", "9", &err),
                  GS_EINVAL);
     cr_expect_eq(gs_config_set_text(gs_codec_find("topk")->config, &config, "ratio", "0", &err),
