@@ -107,6 +107,13 @@ static int64_t interval(const gs_scenario *scenario, int64_t asked_steps, int64_
     return asked_steps > least ? asked_steps : least;
 }
 
+/* Gradients do not travel, and models do now and then: between two averages the shared model, if
+ * there is one, stands still, and at one of them it makes many steps at once. */
+static bool steps_apart(const gs_layout *layout)
+{
+    return layout->communicator_count > 0 && layout->buckets.cap_bytes == INT64_MAX;
+}
+
 static gs_status make_watch(gs_sim *sim, gs_error *err)
 {
     if (!sim->learns || sim->config.record == NULL) {
@@ -122,6 +129,7 @@ static gs_status make_watch(gs_sim *sim, gs_error *err)
         .ranks = sim->job.ranks,
         .batch_per_rank = workload->batch_per_rank,
         .fidelity_every = interval(sim->scenario, 0, EVALUATIONS),
+        .steps_apart = steps_apart(&sim->layout),
         .look_every = look_every > 0 ? interval(sim->scenario, look_every, LOOKS_MAX) : 0,
         .series = gs_record_series(sim->config.record),
     };

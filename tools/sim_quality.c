@@ -65,7 +65,9 @@ static char *cause_text(const gs_sim_report *report, const gs_sim_row *row, cons
     if (row->staleness.mean >= best_staleness + clear_staleness) {
         return gs_text(": its gradients are %.3g updates old", row->staleness.mean);
     }
-    if (row->consensus.mean > 0.0 && row->gradient_cosine.mean < apart &&
+    /* Who averages models may end with equal ones, and has no fidelity. */
+    bool learns_apart = row->consensus.mean > 0.0 || !isfinite(row->cosine.mean);
+    if (learns_apart && row->gradient_cosine.mean < apart &&
         report->scenario->workload.task.data.shards.kind != GS_SHARDS_IID) {
         return gs_text(": its ranks learn apart, from unlike shards (cosine of their gradients "
                        "%.2f)",

@@ -102,10 +102,12 @@ static bool is_sampled(const gs_gradient_watch *watch, int64_t step)
     return step >= 0 && step % every == step / every % every;
 }
 
-/* Only of a linear optimizer does the change of the weights tell what was applied. */
+/* Only of a linear optimizer does the change of the weights tell what was applied, and only where
+ * each step is one of the model that all share. */
 static bool is_judged(const gs_gradient_watch *watch, int64_t step)
 {
-    return is_sampled(watch, step) && gs_optimizer_is_linear(watch->config.optimizer);
+    return is_sampled(watch, step) && !watch->config.steps_apart &&
+           gs_optimizer_is_linear(watch->config.optimizer);
 }
 
 static bool is_looked_at(const gs_gradient_watch *watch, int64_t step)

@@ -27,6 +27,7 @@ typedef struct gs_gradient_watch_config {
     int64_t batch_per_rank;
     int64_t fidelity_every; /* >= 1: one step of so many is judged, each time another of them, so
                                that a strategy's own period does not hide in it */
+    bool steps_apart;       /* ranks step on their own: fidelity is of nothing and not told */
     int64_t look_every;     /* steps; 0: never */
     gs_series *series;
 } gs_gradient_watch_config;

@@ -1,5 +1,6 @@
 /* What a run says of its gradients: fidelity always, looks where they are asked for, and nothing of
  * the run changes by it. */
+#include "strategies/registry.h"
 #include "tests/small_job.h"
 #include "tests/strategies/probes.h"
 #include "tests/support.h"
@@ -75,6 +76,32 @@ Test(sim_gradients, an_asynchronous_server_is_judged_without_its_help)
     cr_assert(isfinite(result.facts.fidelity_cosine));
     cr_assert_lt(result.facts.fidelity_cosine, 0.9999);
     cr_assert_gt(result.facts.fidelity_error, 0.1);
+}
+
+/* Between two averages the model that ranks share stands still: nothing of it is one step. What the
+ * ranks' gradients have in common is seen all the same. Gossip mixes in every step. */
+Test(sim_gradients, ranks_that_step_on_their_own_make_no_step_to_judge)
+{
+    static const char *const apart[] = {"local_sgd", "easgd", "slowmo", "hier_avg"};
+    small_job_config config = learning(4);
+    config.ranks_per_node = 2;
+    small_job_init(&job, &config, NULL);
+    double values[64];
+    bool censored;
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+        gs_record *own = gs_record_create(4, false);
+        const gs_strategy *strategy = gs_strategy_find(apart[i]);
+        small_job_use(&job, strategy, small_job_short(strategy));
+        gs_sim_result result = run((gs_sim_config){.record = own});
+        cr_expect_eq(result.facts.fidelity_steps, 0, "%s", apart[i]);
+        cr_expect_gt(result.facts.compared_steps, 0, "%s", apart[i]);
+        cr_assert_eq(gs_record_metrics(own, &result.facts, values, &censored), GS_OK);
+        cr_expect(isnan(values[gs_metric_find("fidelity_cosine_ratio")]), "%s", apart[i]);
+        gs_record_destroy(own);
+    }
+    small_job_use(&job, gs_strategy_find("d_psgd"), NULL);
+    gs_sim_result result = run((gs_sim_config){.record = record});
+    cr_expect_gt(result.facts.fidelity_steps, 0);
 }
 
 Test(sim_gradients, without_learning_there_is_nothing_to_judge)
