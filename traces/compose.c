@@ -27,7 +27,10 @@ static const struct {
                            "made"},
     [GS_FIT_WHOLE] = {"whole_gradient",
                       "clip, lars and a dynamic loss_scale look at the whole gradient, and each "
-                      "shard has a part of it; servers=1 where there is that parameter"},
+                      "server has a shard of it; servers=1 where there is that parameter"},
+    [GS_FIT_SLICES] = {"whole_gradient_at_once",
+                       "clip, lars and a dynamic loss_scale look at the whole gradient, and parts "
+                       "of the weights are updated before, or where, the rest of it is not there"},
     [GS_FIT_NO_MESSAGES] = {"no_message_hook", "has no hook for the messages that it asks for"},
     [GS_FIT_LAYOUT] = {"broken_layout", "declares what cannot be"},
 };
@@ -130,10 +133,13 @@ gs_fit gs_compose_optimizer(const gs_layout *layout, const gs_optimizer_config *
     if (layout->applies_slices && gs_optimizer_needs_whole(optimizer)) {
         gs_fail(err, GS_EUNSUPPORTED,
                 "workload.optimizer: clip, lars and a dynamic loss_scale look at the whole "
-                "gradient, and each %s has a share of it; %suse sgd without them",
-                layout->servers > 0 ? "server" : "rank",
+                "gradient, and each %s; %suse sgd without them",
+                layout->servers > 0            ? "server has a share of it"
+                : layout->optimizer_shards > 1 ? "rank has a share of it"
+                                               : "part of the weights is updated before all of "
+                                                 "it is there",
                 layout->servers > 0 ? "give the strategy servers=1, or " : "");
-        return GS_FIT_WHOLE;
+        return layout->servers > 0 ? GS_FIT_WHOLE : GS_FIT_SLICES;
     }
     return GS_FIT_YES;
 }

@@ -15,7 +15,8 @@ typedef enum gs_fit {
     GS_FIT_PARAMETERS,  /* of the codec */
     GS_FIT_MOMENTUM,    /* of optimizer and codec at once */
     GS_FIT_LOSS_SCALE,  /* a dynamic one, and servers */
-    GS_FIT_WHOLE,       /* the optimizer looks at the whole gradient, and gets a part */
+    GS_FIT_WHOLE,       /* the optimizer looks at the whole gradient, and a server has a part */
+    GS_FIT_SLICES,      /* likewise, and the ranks themselves update by parts */
     GS_FIT_NO_MESSAGES, /* the strategy sends, and has no hook for what comes */
     GS_FIT_LAYOUT,      /* what the strategy declares cannot be */
     GS_FIT_COUNT

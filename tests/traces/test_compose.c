@@ -89,9 +89,13 @@ Test(compose, optimizers_that_look_at_the_whole_gradient_need_all_of_it)
     cr_expect_eq(fit_of(&shards, NULL, &clip), GS_FIT_WHOLE);
     cr_expect(strstr(err.text, "servers=1") != NULL, "%s", err.text);
     cr_expect_eq(err.code, GS_EUNSUPPORTED);
-    cr_expect_eq(fit_of(&parts, NULL, &clip), GS_FIT_WHOLE);
+    cr_expect_eq(fit_of(&parts, NULL, &clip), GS_FIT_SLICES);
+    cr_expect(strstr(err.text, "is updated before all of it is there") != NULL, "%s", err.text);
     cr_expect(strstr(err.text, "servers=1") == NULL, "%s", err.text);
-    cr_expect_eq(fit_of(&parts, NULL, &dynamic), GS_FIT_WHOLE);
+    cr_expect_eq(fit_of(&parts, NULL, &dynamic), GS_FIT_SLICES);
+    parts.optimizer_shards = 4;
+    cr_expect_eq(fit_of(&parts, NULL, &clip), GS_FIT_SLICES);
+    cr_expect(strstr(err.text, "each rank has a share of it") != NULL, "%s", err.text);
     cr_expect_eq(fit_of(&server, NULL, &clip), GS_FIT_YES);
     cr_expect_eq(fit_of(&server, NULL, &dynamic), GS_FIT_LOSS_SCALE);
     cr_expect_eq(fit_of(&plain, NULL, &dynamic), GS_FIT_YES);
