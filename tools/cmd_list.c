@@ -39,8 +39,7 @@ static void list_strategies(gs_page *page)
     gs_table_add_column(&page->table, (gs_table_column){"name", "name", false});
     gs_table_add_column(&page->table, (gs_table_column){"through", "through", false});
     gs_table_add_column(&page->table, (gs_table_column){"summary", "summary", false});
-    /* Too long for lines that are read; show NAME has it. */
-    gs_table_add_column(&page->table, (gs_table_column){NULL, "source", false});
+    gs_table_add_column(&page->table, (gs_table_column){"source", "source", false});
     for (uint32_t i = 0; i < count; i++) {
         void *config = NULL;
         gs_layout layout;

@@ -6,6 +6,7 @@
 #include "tools/message.h"
 #include "tools/scenario_load.h"
 #include "tools/sim_quality.h"
+#include "traces/stats/permutation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +14,11 @@
 
 /* --- parts of sentences ----------------------------------------------------------------------- */
 
-/* "95 % CI 1.35 to 1.41, 5 seeds", or why there is none. */
+/* Of two-sided tests. With fewer pairs than reach it chance explains any difference, even where all
+ * agree: the interval alone supposes that logarithms of ratios are normal. */
+static const double level = 0.05;
+
+/* "95 % CI 1.35 to 1.41, 6 seeds", or why there is none. */
 static char *sure_text(const gs_sim_report *report, const gs_ratio *ratio)
 {
     char low[GS_UNIT_TEXT_BYTES];
@@ -31,7 +36,14 @@ static char *sure_text(const gs_sim_report *report, const gs_ratio *ratio)
         return gs_text("the same for all %zu %s", ratio->pairs, pairs);
     }
     gs_sim_interval_text(ratio->low, ratio->high, low, high);
-    return gs_text("95 %% CI %s to %s, %zu %s", low, high, ratio->pairs, pairs);
+    char *text = gs_text("95 %% CI %s to %s, %zu %s", low, high, ratio->pairs, pairs);
+    if (gs_sign_flip_least((uint32_t)ratio->pairs) > level) {
+        char *longer =
+            gs_text("%s: too few to decide, %u can", text, (unsigned)gs_sign_flip_needs(level));
+        free(text);
+        text = longer;
+    }
+    return text;
 }
 
 /* The same for the step time of one strategy. */

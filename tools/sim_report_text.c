@@ -193,7 +193,8 @@ static void add_all_columns(gs_table *table, const gs_sim_report *report, bool l
                             bool has_target)
 {
     const char *input = has_part(report, offsetof(gs_sim_row, input)) ? "input" : NULL;
-    const char *staleness = has_part(report, offsetof(gs_sim_row, staleness)) ? "staleness" : NULL;
+    const char *staleness =
+        has_part(report, offsetof(gs_sim_row, staleness)) ? "staleness (updates)" : NULL;
     const char *overhead = has_part(report, offsetof(gs_sim_row, overhead)) ? "overhead" : NULL;
     const char *dropped =
         has_part(report, offsetof(gs_sim_row, dropped)) ? "dropped samples" : NULL;
