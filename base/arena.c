@@ -1,10 +1,15 @@
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/arena.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64, BLOCK_BYTES_MIN = 64 * 1024 };
+/* Blocks double, so that a large run lies in few places; from 2 MiB on they are made of huge pages
+ * where there are any: events go through thousands of ranks in no order, and otherwise wait for
+ * page tables as often as for memory. */
+enum { ALIGNMENT = 64, BLOCK_BYTES_MIN = 64 * 1024, PAGE_BYTES_HUGE = 2 * 1024 * 1024 };
 
 struct gs_arena_block {
     gs_arena_block *next;
@@ -28,20 +33,37 @@ void gs_arena_fini(gs_arena *arena)
     gs_arena_init(arena);
 }
 
+/* As large as what was taken so far, up to a huge page. */
+static size_t next_block_bytes(const gs_arena *arena)
+{
+    size_t bytes = BLOCK_BYTES_MIN;
+    while (bytes < PAGE_BYTES_HUGE && 2 * bytes <= arena->used_bytes) {
+        bytes *= 2;
+    }
+    return bytes;
+}
+
 static gs_arena_block *add_block(gs_arena *arena, size_t bytes)
 {
-    size_t capacity = bytes > BLOCK_BYTES_MIN ? bytes : BLOCK_BYTES_MIN;
-    if (capacity > SIZE_MAX - sizeof(gs_arena_block) - ALIGNMENT) {
+    if (bytes > SIZE_MAX / 2) {
         return NULL;
     }
-    size_t total = sizeof(gs_arena_block) + capacity;
-    total = (total + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    gs_arena_block *block = aligned_alloc(ALIGNMENT, total);
+    size_t total = sizeof(gs_arena_block) + bytes;
+    size_t least = next_block_bytes(arena);
+    total = total > least ? total : least;
+    size_t unit = total < PAGE_BYTES_HUGE ? ALIGNMENT : PAGE_BYTES_HUGE;
+    total = (total + unit - 1) / unit * unit;
+    gs_arena_block *block = aligned_alloc(unit, total);
     if (block == NULL) {
         return NULL;
     }
+#ifdef MADV_HUGEPAGE
+    if (unit == PAGE_BYTES_HUGE) {
+        (void)madvise(block, total, MADV_HUGEPAGE); /* else it is slower, and no different */
+    }
+#endif
     block->next = arena->blocks;
-    block->capacity_bytes = capacity;
+    block->capacity_bytes = total - sizeof(gs_arena_block);
     block->used_bytes = 0;
     arena->blocks = block;
     return block;

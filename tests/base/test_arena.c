@@ -48,6 +48,32 @@ Test(arena, a_request_larger_than_a_block_gets_its_own)
     gs_arena_fini(&arena);
 }
 
+/* 12,000 requests of 1,000 bytes (1,024 with alignment): 12 MB, in blocks up to the largest. */
+Test(arena, many_requests_are_zeroed_and_apart_in_blocks_of_every_size)
+{
+    enum { REQUESTS = 12000, BYTES = 1000 };
+    gs_arena arena;
+    gs_arena_init(&arena);
+    uint32_t **taken = GS_TAKE(&arena, uint32_t *, REQUESTS);
+    cr_assert_not_null(taken);
+    for (uint32_t i = 0; i < REQUESTS; i++) {
+        taken[i] = gs_arena_take(&arena, BYTES, 1);
+        cr_assert_not_null(taken[i]);
+        cr_assert_eq((uintptr_t)taken[i] % 64, 0);
+        for (uint32_t j = 0; j < BYTES / sizeof(uint32_t); j++) {
+            cr_assert_eq(taken[i][j], 0);
+            taken[i][j] = i + 1;
+        }
+    }
+    for (uint32_t i = 0; i < REQUESTS; i++) {
+        for (uint32_t j = 0; j < BYTES / sizeof(uint32_t); j++) {
+            cr_assert_eq(taken[i][j], i + 1);
+        }
+    }
+    cr_expect_eq(arena.used_bytes, REQUESTS * (1024 + sizeof(uint32_t *)));
+    gs_arena_fini(&arena);
+}
+
 Test(arena, a_count_of_zero_gives_a_valid_pointer)
 {
     gs_arena arena;
