@@ -59,29 +59,40 @@ static gs_tick larger(gs_tick a, gs_tick b)
     return a > b ? a : b;
 }
 
-/* Ticks of parts [0, part) of one round; part <= members. */
-static gs_tick before_part(const gs_ring *ring, gs_tick large, gs_tick small, uint64_t part)
+/* Parts one after the other, round after round. */
+typedef struct counted {
+    uint64_t part;
+    uint64_t place;  /* of it in its round */
+    gs_tick ticks;   /* of those before it, */
+    gs_tick size[2]; /* a small one and a large one */
+} counted;
+
+static counted count_from(const gs_ring *ring, gs_ring_link link, uint64_t part)
 {
-    uint64_t larges = part < ring->large ? part : ring->large;
-    return (gs_tick)larges * large + (gs_tick)(part - larges) * small;
+    uint64_t rounds = part / ring->members, place = part % ring->members;
+    uint64_t larges = rounds * ring->large + (place < ring->large ? place : ring->large);
+    return (counted){
+        .part = part,
+        .place = place,
+        .ticks = (gs_tick)larges * link.large + (gs_tick)(part - larges) * link.small,
+        .size = {link.small, link.large},
+    };
 }
 
-/* Of parts [0, part), counted on round after round. */
-static gs_tick before(const gs_ring *ring, gs_tick large, gs_tick small, uint64_t part)
+static void count_on(const gs_ring *ring, counted *at)
 {
-    uint64_t rounds = part / ring->members;
-    return (gs_tick)rounds * before_part(ring, large, small, ring->members) +
-           before_part(ring, large, small, part % ring->members);
+    at->ticks += at->size[at->place < ring->large];
+    at->part++;
+    at->place = at->place + 1 == ring->members ? 0 : at->place + 1;
 }
 
 /* The first large part from this one on; past all that are asked for where there is none. */
-static uint64_t next_large(const gs_ring *ring, uint64_t part)
+static uint64_t next_large(const gs_ring *ring, const counted *at)
 {
     if (ring->large == 0) {
         return UINT64_MAX;
     }
-    uint64_t place = part % ring->members;
-    return place < ring->large ? part : part - place + ring->members;
+    return at->place < ring->large ? at->part : at->part - at->place + ring->members;
 }
 
 /* Member r is place r + K - 1: so that the places of those that it may wait for, r - K + 1 to r,
@@ -103,19 +114,20 @@ bool gs_ring_closed(const gs_ring *ring, gs_ring_link link, const gs_tick *start
     gs_tick *all_small = room->ticks + places;
     uint64_t lift = (reach / n + 1) * n - reach; /* place q is member (q + lift) mod n, */
     uint64_t shift = (lift + ring->first) % n;   /* and comes with parts up to q + shift */
+    counted passed = count_from(ring, link, shift);
     for (uint64_t q = 0, member = lift % n; q < places;
          q++, member = member + 1 == n ? 0 : member + 1) {
+        count_on(ring, &passed);
         all_small[q] = starts[member] - (gs_tick)q * latency;
-        with_large[q] =
-            all_small[q] - (gs_tick)q * large + before(ring, large, small, q + shift + 1);
+        with_large[q] = all_small[q] - (gs_tick)q * large + passed.ticks;
     }
     sliding any = {with_large, room->queue, 0, 0};
     sliding even = {all_small, room->queue + places, 0, 0};
     uint64_t any_in = 0, even_in = 0; /* places that have been taken in */
-    for (uint64_t member = 0; member < n; member++) {
+    counted lowest = count_from(ring, link, shift);
+    for (uint64_t member = 0; member < n; member++, count_on(ring, &lowest)) {
         uint64_t own = member + reach;
-        uint64_t lowest = member + shift; /* part */
-        uint64_t first_large = next_large(ring, lowest);
+        uint64_t first_large = next_large(ring, &lowest);
         uint64_t turn =
             first_large == UINT64_MAX ? places : first_large - shift; /* q from here on */
         for (; any_in <= own; any_in++) {
@@ -128,8 +140,8 @@ bool gs_ring_closed(const gs_ring *ring, gs_ring_link link, const gs_tick *start
         let_go(&even, (int64_t)member);
         gs_tick last = INT64_MIN;
         if (any.head < any.tail) {
-            last = with_large[any.queue[any.head]] + (gs_tick)own * (latency + large) -
-                   before(ring, large, small, lowest);
+            last =
+                with_large[any.queue[any.head]] + (gs_tick)own * (latency + large) - lowest.ticks;
         }
         if (even.head < even.tail) {
             last = larger(last, all_small[even.queue[even.head]] + (gs_tick)own * latency +

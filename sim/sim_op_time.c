@@ -311,21 +311,25 @@ bool gs_sim_op_ring(gs_sim_op *op, gs_tick *received, gs_tick *left)
 
 /* ---------------------------------------------------------------- what was sent */
 
-/* Elements of parts [0, part), counted on round after round. */
-static int64_t elements_before(const gs_ring *ring, int64_t elements, uint64_t part)
+static uint64_t lesser(uint64_t a, uint64_t b)
 {
-    int64_t offset, length;
-    gs_part_of(elements, ring->members, (uint32_t)(part % ring->members), &offset, &length);
-    return (int64_t)(part / ring->members) * elements + offset;
+    return a < b ? a : b;
 }
 
+/* A member sends a whole round as often as it fits, and before that the parts that end with the one
+ * it begins with, going down. */
 static int64_t ring_bytes(const gs_sim_op *op, uint32_t member)
 {
     gs_ring ring = ring_of(op);
-    uint64_t end =
-        (uint64_t)member + ring.first + 1 + (ring.turns / ring.members + 1) * ring.members;
-    int64_t elements = elements_before(&ring, op->signature.elements, end) -
-                       elements_before(&ring, op->signature.elements, end - ring.turns);
+    uint64_t n = ring.members;
+    uint64_t rest = ring.turns % n;
+    uint64_t end = (member + (uint64_t)ring.first) % n + 1;
+    uint64_t from = end >= rest ? end - rest : end + n - rest;
+    uint64_t larges =
+        (end >= rest ? 0 : ring.large) + lesser(end, ring.large) - lesser(from, ring.large);
+    int64_t small = op->signature.elements / (int64_t)n;
+    int64_t elements = (int64_t)(ring.turns / n) * op->signature.elements + (int64_t)rest * small +
+                       (int64_t)larges;
     return elements * op->sim->job.element_bytes;
 }
 

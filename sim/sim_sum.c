@@ -30,7 +30,7 @@ static gs_sum_order order_of(const gs_sim *sim, const gs_op_signature *op, gs_sh
 {
     gs_group group = sim->layout.communicators[op->communicator].group;
     *out = gs_shape_plain(gs_group_size(group, sim->job.ranks), 0, op->elements);
-    if (op->kind != GS_ALL_REDUCE || !sim->may_sum[op->communicator]) {
+    if (op->kind != GS_ALL_REDUCE) {
         return GS_SUM_BY_PROGRAM;
     }
     if (has_curve(sim, op->communicator)) {
@@ -94,7 +94,7 @@ gs_status gs_sim_sums_init(gs_sim *sim, gs_error *err)
 bool gs_sim_is_summed(const gs_sim *sim, const gs_op_signature *op)
 {
     gs_shape shape;
-    return order_of(sim, op, &shape) != GS_SUM_BY_PROGRAM;
+    return sim->may_sum[op->communicator] && order_of(sim, op, &shape) != GS_SUM_BY_PROGRAM;
 }
 
 static gs_sim_sum *sum_of(gs_sim *sim, uint32_t rank, const gs_op_signature *op)
@@ -105,6 +105,9 @@ static gs_sim_sum *sum_of(gs_sim *sim, uint32_t rank, const gs_op_signature *op)
 bool gs_sim_sum_start(gs_sim *sim, uint32_t rank, const gs_op_signature *op, gs_slice data,
                       bool is_last)
 {
+    if (!sim->may_sum[op->communicator]) {
+        return true;
+    }
     gs_shape shape;
     gs_sum_order order = order_of(sim, op, &shape);
     if (order == GS_SUM_BY_PROGRAM) {

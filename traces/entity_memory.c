@@ -151,13 +151,15 @@ bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into, const gs_payl
 /* How old dst is then. */
 static void vec_versions(gs_versions *versions, gs_vop vop, gs_slice dst, gs_slice a, double k)
 {
-    bool whole = dst.length == versions->elements && a.length == versions->elements;
-    int64_t version = gs_versions_oldest(versions, a.vector, a.offset, a.length);
     if (vop == GS_VOP_scale) {
         if (k >= 0.0 && k <= 0.0) {
             gs_versions_clear(versions, dst.vector, dst.offset, dst.length);
         }
-    } else if (vop != GS_VOP_copy) {
+        return;
+    }
+    bool whole = dst.length == versions->elements && a.length == versions->elements;
+    int64_t version = gs_versions_oldest(versions, a.vector, a.offset, a.length);
+    if (vop != GS_VOP_copy) {
         gs_versions_add(versions, dst.vector, dst.offset, dst.length, version);
     } else if (whole) {
         gs_versions_copy(versions, dst.vector, a.vector);

@@ -213,8 +213,10 @@ double gs_noise_draw(const gs_noise_sampler *sampler, gs_rng_key key, uint64_t s
     return gs_noise_quantile(sampler, gs_rng_uniform(key, step, index));
 }
 
-/* A rank's place in its straggler's story. */
+/* A rank's place in its straggler's story, and its last draw: a step asks once a segment. */
 typedef struct rank_story {
+    uint64_t drawn_steps; /* the step of the draw + 1; 0: none yet */
+    double drawn;
     gs_time_ns at_ns; /* nothing before it will be asked */
     bool is_slow;
     gs_time_ns until_ns; /* markov: end of the present interval */
@@ -392,10 +394,14 @@ double gs_compute_noise_factor(gs_compute_noise *noise, uint32_t rank, uint64_t 
                                gs_time_ns at_ns)
 {
     GS_ASSERT(rank < noise->rank_count);
-    gs_rng_key key = {.seed = noise->seed, .purpose = GS_RNG_COMPUTE_NOISE, .entity = rank};
-    double factor = gs_noise_draw(&noise->sampler, key, step, 0);
-    return concerns(&noise->straggler, rank) ? factor * straggler_factor(noise, rank, at_ns)
-                                             : factor;
+    rank_story *story = &noise->stories[rank];
+    if (story->drawn_steps != step + 1) {
+        gs_rng_key key = {.seed = noise->seed, .purpose = GS_RNG_COMPUTE_NOISE, .entity = rank};
+        story->drawn = gs_noise_draw(&noise->sampler, key, step, 0);
+        story->drawn_steps = step + 1;
+    }
+    return concerns(&noise->straggler, rank) ? story->drawn * straggler_factor(noise, rank, at_ns)
+                                             : story->drawn;
 }
 
 void gs_compute_noise_busy(gs_compute_noise *noise, uint32_t rank, gs_time_ns from_ns,

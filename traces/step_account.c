@@ -141,17 +141,20 @@ static cover look(const gs_step_account *account, gs_time_ns from_ns, gs_time_ns
             continue;
         }
         found.until_ns = earlier(found.until_ns, span->to_ns);
-        if (span->kind == GS_SPAN_KERNEL) {
+        if (span->kind == GS_SPAN_OP) {
+            gs_time_ns begun_ns = last_start(account, span);
+            if (begun_ns <= from_ns) {
+                found.wire = true;
+            } else {
+                found.wait = true;
+                found.until_ns = earlier(found.until_ns, begun_ns);
+            }
+        } else if (span->kind == GS_SPAN_KERNEL) {
             found.kernel = true;
         } else if (span->kind == GS_SPAN_CODE) {
             found.code = true;
         } else if (span->kind == GS_SPAN_SEND) {
             found.wire = true;
-        } else if (span->kind == GS_SPAN_OP && last_start(account, span) <= from_ns) {
-            found.wire = true;
-        } else if (span->kind == GS_SPAN_OP) {
-            found.wait = true;
-            found.until_ns = earlier(found.until_ns, last_start(account, span));
         }
     }
     found.wire = found.wire && !found.code;
@@ -206,7 +209,10 @@ static void mark(gs_step_account *account, gs_time_ns to_ns, gs_time_ns *busy)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < account->span_count; i++) {
         if (account->spans[i].to_ns > account->marked_ns) {
-            account->spans[kept++] = account->spans[i];
+            if (kept < i) {
+                account->spans[kept] = account->spans[i];
+            }
+            kept++;
         }
     }
     account->span_count = kept;

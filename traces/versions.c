@@ -150,8 +150,11 @@ static void change(gs_versions *versions, uint32_t index, int64_t offset, int64_
     if (length == 0 || is_same) {
         return;
     }
-    if (length == versions->elements && kind == PUT) {
-        set_whole(vector, version);
+    if (length == versions->elements) { /* no piece begins or ends anywhere new */
+        for (uint32_t i = 0; i < vector->count; i++) {
+            change_piece(&pieces_of(vector)[i], kind, version);
+        }
+        merge(vector);
         return;
     }
     if (!make_room(versions, vector, vector->count + 2)) {
