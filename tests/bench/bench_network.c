@@ -1,12 +1,13 @@
 /* What it costs to time collectives as a whole: special forms of a ring, the dataflow of every
- * program, one op in a run by every network mode, and a training run of so many steps (argument;
- * 100) on 4,096 ranks. */
+ * program, one op in a run by every network mode, and a training run of so many steps (first
+ * argument; 100) on 4,096 ranks. The second one names what is to be run; without it all is. */
 #include "sim/dataflow.h"
 #include "sim/ring_times.h"
 #include "tests/small_job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -156,13 +157,21 @@ static void run(const run_of *of)
     (void)need(result.status == GS_OK ? &job : NULL);
 }
 
+static bool is_asked(const char *only, const char *name)
+{
+    return only == NULL || strcmp(only, name) == 0;
+}
+
 int main(int argc, char **argv)
 {
     int64_t steps = argc > 1 ? atoll(argv[1]) : 100;
-    ring(RANKS, true, 100);
-    ring(RANKS, false, 10);
-    ring(MANY, true, 10);
-    for (uint32_t i = 0; i < gs_collective_count(); i++) {
+    const char *only = argc > 2 ? argv[2] : NULL;
+    if (is_asked(only, "ring_times")) {
+        ring(RANKS, true, 100);
+        ring(RANKS, false, 10);
+        ring(MANY, true, 10);
+    }
+    for (uint32_t i = 0; is_asked(only, "dataflow") && i < gs_collective_count(); i++) {
         dataflow(gs_collective_at(i), 256);
     }
     const gs_time_ns ms = GS_NS_PER_MS;
@@ -176,7 +185,9 @@ int main(int argc, char **argv)
         {"op", RANKS, 1, 25000000, 1, 0, 10 * ms, 0, 0, GS_NETWORK_MESSAGE},
     };
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        run(&runs[i]);
+        if (is_asked(only, runs[i].name)) {
+            run(&runs[i]);
+        }
     }
     return 0;
 }
