@@ -189,6 +189,17 @@ static void add_columns(gs_table *table, const gs_table_column *columns, size_t 
     }
 }
 
+/* The mean is over all cards, and servers have their own. */
+static const char *wire_title(const gs_scenario *scenario)
+{
+    for (uint32_t s = 0; s < scenario->strategy_count; s++) {
+        if (scenario->servers[s] > 0) {
+            return "wire/step/NIC (servers' too)";
+        }
+    }
+    return "wire/step/NIC";
+}
+
 static void add_all_columns(gs_table *table, const gs_sim_report *report, bool learns,
                             bool has_target)
 {
@@ -210,7 +221,7 @@ static void add_all_columns(gs_table *table, const gs_sim_report *report, bool l
         {"overlap", "overlap_efficiency_ratio", true},
         {"wait", "wait_ns", true},
         {overhead, "overhead_ns", true},
-        {"wire/step/NIC", "wire_bytes_per_step", true},
+        {wire_title(report->scenario), "wire_bytes_per_step", true},
         {"samples/s", "samples_per_s", true},
         {"vs first", "faster_than_first_ratio", false},
         {NULL, "faster_than_first_low", true},

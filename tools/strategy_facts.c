@@ -121,6 +121,12 @@ void gs_strategy_facts(gs_page *page, const gs_strategy *strategy)
                      gs_json_new_text(gs_through_names[way]));
         gs_page_fact(page, "cut", "stops", cuts[layout.cut],
                      gs_json_new_text(gs_cut_names[layout.cut]));
+        if (layout.servers > 0) {
+            gs_page_fact(page, "updates_by", "updates",
+                         "by the shard, which a server hands out at once; systems that do so by "
+                         "the bucket or key overlap pushes with pulls, and are faster",
+                         gs_json_new_text("shard"));
+        }
         add_codecs(page, strategy, &layout);
     } else {
         gs_page_note(page, "With its defaults on 8 ranks: %s", err.text);
