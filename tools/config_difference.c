@@ -52,6 +52,13 @@ static int by_path(const void *left, const void *right)
     return strcmp(((const leaf *)left)->path, ((const leaf *)right)->path);
 }
 
+/* Of evaluate, what changes no run. */
+static bool is_unhashed(const char *path)
+{
+    return strcmp(path, "evaluate.seeds") == 0 || strcmp(path, "evaluate.alpha") == 0 ||
+           strcmp(path, "evaluate.metrics") == 0;
+}
+
 /* All leaves of the sections that are hashed, by path. False: not JSON. */
 static bool flatten(const char *text, gs_arena *arena, leaf_list *out)
 {
@@ -72,6 +79,9 @@ static bool flatten(const char *text, gs_arena *arena, leaf_list *out)
     while (todo.count > 0) {
         gs_json_at at = todo.items[--todo.count];
         gs_json_kind kind = gs_json_kind_of(at.value);
+        if (is_unhashed(at.path)) {
+            continue;
+        }
         if ((kind != GS_JSON_LIST && kind != GS_JSON_OBJECT) || gs_json_count(at.value) == 0) {
             add_leaf(out, &at, arena);
             continue;
@@ -133,18 +143,66 @@ static char *compare(const leaf_list *one, const leaf_list *other)
     return text;
 }
 
+/* Two lists of leaves, or none. */
+typedef struct two_lists {
+    gs_arena arena;
+    leaf_list one, other;
+    bool read;
+} two_lists;
+
+static void read_two(const char *one, const char *other, two_lists *out)
+{
+    *out = (two_lists){0};
+    gs_arena_init(&out->arena);
+    out->read = flatten(one, &out->arena, &out->one) && flatten(other, &out->arena, &out->other);
+}
+
+static void free_two(two_lists *lists)
+{
+    free(lists->one.leaves);
+    free(lists->other.leaves);
+    gs_arena_fini(&lists->arena);
+}
+
 char *gs_config_difference(const char *one, const char *other)
 {
-    gs_arena arena;
-    gs_arena_init(&arena);
-    leaf_list left = {0};
-    leaf_list right = {0};
-    char *text = NULL;
-    if (flatten(one, &arena, &left) && flatten(other, &arena, &right)) {
-        text = compare(&left, &right);
-    }
-    free(left.leaves);
-    free(right.leaves);
-    gs_arena_fini(&arena);
+    two_lists lists;
+    read_two(one, other, &lists);
+    char *text = lists.read ? compare(&lists.one, &lists.other) : NULL;
+    free_two(&lists);
     return text;
+}
+
+/* Is there, in the other list, anything of the element that the path lies in? Then a key of it is
+ * new; else the element is. */
+static bool has_element_of(const leaf_list *list, const char *path)
+{
+    const char *end = strrchr(path, ']');
+    size_t length = end == NULL ? 0 : (size_t)(end - path) + 1;
+    for (size_t i = 0; i < list->count; i++) {
+        if (strncmp(list->leaves[i].path, path, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gs_config_conflicts(const char *one, const char *other)
+{
+    two_lists lists;
+    read_two(one, other, &lists);
+    bool conflicts = false;
+    for (size_t i = 0, j = 0; lists.read && (i < lists.one.count || j < lists.other.count);) {
+        const char *left = NULL;
+        const char *right = NULL;
+        const char *path = next_path(&lists.one, &i, &lists.other, &j, &left, &right);
+        if (left != NULL && right != NULL) {
+            conflicts = conflicts || strcmp(left, right) != 0;
+        } else {
+            conflicts =
+                conflicts || !has_element_of(left == NULL ? &lists.one : &lists.other, path);
+        }
+    }
+    free_two(&lists);
+    return conflicts;
 }

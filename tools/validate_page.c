@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "tools/message.h"
+#include "tools/metric_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,30 +20,9 @@ static const char *unit_of(const gs_judged *what)
     return metric < gs_metric_count() ? gs_metric_at(metric)->unit : "1";
 }
 
-/* How people read a value of this size: what to divide by, and the unit then. */
-typedef struct scale {
-    double by;
-    const char *unit;
-} scale;
-
-static scale scale_of(const gs_judged *what, double value)
+static gs_metric_scale scale_of(const gs_judged *what, double value)
 {
-    static const scale times[] = {{1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1.0, " ns"}};
-    static const scale sizes[] = {{1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}, {1.0, " B"}};
-    const char *unit = unit_of(what);
-    if (strcmp(unit, "ratio") == 0) {
-        return (scale){0.01, " %"};
-    }
-    bool is_time = strcmp(unit, "ns") == 0;
-    if (!is_time && strcmp(unit, "bytes") != 0) {
-        return (scale){1.0, ""};
-    }
-    const scale *scales = is_time ? times : sizes;
-    int place = 0;
-    while (place < 3 && fabs(value) < scales[place].by) {
-        place++;
-    }
-    return scales[place];
+    return gs_metric_scale_of(unit_of(what), value);
 }
 
 /* "41.8 ms [40.9, 42.9]". */
@@ -52,7 +32,7 @@ static void put_estimate(const gs_judged *what, const gs_estimate *estimate, cha
         snprintf(out, CELL_BYTES, "not reached");
         return;
     }
-    scale shown = scale_of(what, estimate->value);
+    gs_metric_scale shown = scale_of(what, estimate->value);
     int used = snprintf(out, CELL_BYTES, "%.4g%s", estimate->value / shown.by, shown.unit);
     if (isfinite(estimate->low) && isfinite(estimate->high) && used > 0) {
         snprintf(out + used, CELL_BYTES - (size_t)used, " [%.4g, %.4g]", estimate->low / shown.by,

@@ -55,10 +55,26 @@ Test(config_difference, what_is_not_hashed_does_not_count)
     assert_difference("{\"seed\":1,\"live\":{\"x\":1},\"strategies\":[1],\"cluster\":{\"a\":1}}",
                       "{\"seed\":2,\"live\":{\"x\":2},\"strategies\":[2],\"cluster\":{\"a\":1}}",
                       NULL);
+    assert_difference("{\"evaluate\":{\"seeds\":1,\"metrics\":[],\"every\":5}}",
+                      "{\"evaluate\":{\"seeds\":2,\"metrics\":[\"x\"],\"every\":6}}",
+                      "evaluate.every 5 against 6");
 }
 
 Test(config_difference, what_is_no_json_has_no_difference)
 {
     assert_difference("{\"cluster\":", "{\"cluster\":1}", NULL);
     assert_difference("{\"cluster\":1}", "nothing", NULL);
+}
+
+/* A newer program writes keys that an older one does not know; a list that grew is another list. */
+Test(config_difference, keys_of_one_program_alone_are_no_conflict)
+{
+    const char *old = "{\"cluster\":{\"a\":1,\"nodes\":[{\"count\":2}]}}";
+    cr_assert(!gs_config_conflicts(old, old));
+    cr_assert(!gs_config_conflicts(
+        old, "{\"cluster\":{\"a\":1,\"b\":0,\"nodes\":[{\"count\":2,\"watts\":0}]}}"));
+    cr_assert(gs_config_conflicts(old, "{\"cluster\":{\"a\":2,\"nodes\":[{\"count\":2}]}}"));
+    cr_assert(gs_config_conflicts(
+        old, "{\"cluster\":{\"a\":1,\"nodes\":[{\"count\":2},{\"count\":2}]}}"));
+    cr_assert(!gs_config_conflicts("nothing", old));
 }
