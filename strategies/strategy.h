@@ -126,8 +126,9 @@ typedef struct gs_layout {
     bool ordered;        /* issues collectives in one order over all communicators, as NCCL wants */
     bool sends_coded;    /* some of its sends ask for GS_SEND_CODED */
     bool no_residual;    /* its coded sends have no use for a memory of the codec's */
-    bool gated;   /* some plans leave buckets closed: buckets stay in reverse parameter order */
-    bool cancels; /* its workers may stop a gradient that is under way */
+    bool gated;      /* some plans leave buckets closed: buckets stay in reverse parameter order */
+    bool cancels;    /* its workers may stop a gradient that is under way */
+    bool bytes_vary; /* how much it sends follows from what it learns: wire_bytes is of the start */
     gs_bucket_rule buckets;
     int64_t samples_max; /* of one pass, of a plan that names samples; 0: no plan does */
     gs_cut cut;

@@ -208,6 +208,7 @@ static gs_json *cost_json(const gs_strategy_choice *choice, const gs_layout *lay
     set(object, "strategy", gs_json_new_text(choice->label));
     set(object, "wire_bytes_per_rank_and_step",
         sent < 0 ? gs_json_new_null() : gs_json_new_int(sent));
+    set(object, "wire_bytes_vary", gs_json_new_bool(layout->bytes_vary));
     set(object, "servers", gs_json_new_int(layout->servers));
     set(object, "worker_state_bytes", gs_json_new_int((int64_t)layout->state_bytes[GS_WORKER]));
     set(object, "server_state_bytes", gs_json_new_int((int64_t)layout->state_bytes[GS_SERVER]));
@@ -219,13 +220,17 @@ static gs_json *cost_json(const gs_strategy_choice *choice, const gs_layout *lay
     return object;
 }
 
-static char *sent_text(const gs_scenario *scenario, const gs_strategy_choice *choice, int64_t sent)
+static char *sent_text(const gs_scenario *scenario, const gs_strategy_choice *choice,
+                       const gs_layout *layout, int64_t sent)
 {
     char bytes[GS_UNIT_TEXT_BYTES];
     return sent < 0 ? gs_text("%s does not say how many bytes it sends", choice->label)
-                    : gs_text("%s sent by a rank and step of %s on %s (%u ranks)",
+                    : gs_text("%s sent by a rank and step of %s on %s (%u ranks)%s",
                               gs_format_bytes(sent, bytes), choice->label, scenario->name,
-                              scenario->ranks);
+                              scenario->ranks,
+                              layout->bytes_vary ? ", if it went on as it begins: how much it "
+                                                   "sends follows from what it learns"
+                                                 : "");
 }
 
 gs_status gs_strategy_costs(gs_page *page, const gs_scenario *scenario, gs_arena *arena,
@@ -245,7 +250,7 @@ gs_status gs_strategy_costs(gs_page *page, const gs_scenario *scenario, gs_arena
         if (i == 0 && sent >= 0) {
             set(page->document, "wire_bytes_per_rank_and_step", gs_json_new_int(sent));
         }
-        add_line(page, "bytes", sent_text(scenario, choice, sent));
+        add_line(page, "bytes", sent_text(scenario, choice, &layout, sent));
         add_line(page, "keeps", keeps_text(&layout, &choice->coding, &job));
         add_line(page, "talks in", talks_text(&layout, &job));
         gs_need(gs_json_add(costs, cost_json(choice, &layout, sent)) ? costs : NULL);
