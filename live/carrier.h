@@ -69,8 +69,9 @@ typedef struct gs_carrier {
     const char *name;
     const char *summary;
     /* Meets the other processes. Errors: GS_EUNSUPPORTED (no such library, device or launcher here:
-     * one line that says what is missing), GS_EINVAL, GS_EIO, GS_ENOMEM, GS_EDEADLOCK (not all came
-     * within the deadline: which), GS_EMISMATCH (a process was started with other counts, options
+     * one line that says what is missing), GS_EINVAL, GS_EIO (this process does not reach another
+     * one, which may know nothing of it), GS_ENOMEM, GS_EDEADLOCK (not all came within the
+     * deadline: which), GS_EMISMATCH (a process was started with other counts, options
      * or another version). mpi: once in a process. Owner of *out: caller, close or abort. */
     gs_status (*open)(const gs_carrier_config *config, void **out, gs_error *err);
     /* Queues a frame to another process. LEFT(cookie) comes by a later poll, also for an empty

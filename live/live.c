@@ -304,6 +304,10 @@ static void end(gs_live *live)
                                                         job->unit_count, &err) != GS_OK) {
         lose(shared, &err);
     }
+    if (shared->config.record &&
+        gs_recording_set_origin(&shared->recording, shared->config.origin, &err) != GS_OK) {
+        lose(shared, &err);
+    }
     if (shared->process != 0 || shared->config.rows == NULL || shared->config.scenario == NULL) {
         return;
     }

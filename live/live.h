@@ -42,6 +42,7 @@ typedef struct gs_live_config {
     gs_time_ns deadline_ns; /* > 0; so long without any progress is a deadlock */
     bool swap_state;        /* move every strategy state before every hook */
     bool record;            /* keep what the drivers were told */
+    const char *origin;     /* of the recording (traces/recording.h); NULL: not said */
     gs_live_compute compute;
     const gs_scenario *scenario; /* its durations, noise and evaluations; NULL: GS_COMPUTE_TRAIN, no
                                     evaluations, and buckets are not rebuilt */

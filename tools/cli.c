@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "tools/cli_sources.h"
 #include "tools/launcher.h"
+#include "tools/live_crew.h"
 #include "tools/message.h"
 #include "tools/verbs.h"
 #include "tools/version.h"
@@ -254,13 +255,27 @@ static int load_plugins(gs_cli *cli)
     return GS_EXIT_OK;
 }
 
+/* The verb before flags are read, which may be wrong ones. */
+static gs_verb_id first_verb(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        for (size_t verb = 0; verb < GS_VERB_COUNT; verb++) {
+            if (strcmp(gs_verb_at((gs_verb_id)verb)->name, argv[i]) == 0) {
+                return (gs_verb_id)verb;
+            }
+        }
+    }
+    return GS_VERB_help;
+}
+
 static int run_words(int argc, char **argv, word_list *words)
 {
-    gs_cli cli = {0};
+    gs_cli cli = {.verb = first_verb(argc, argv)};
     gs_config_defaults(gs_flag_fields(), &cli.flags);
+    gs_live_crew_hush(&cli);
     int code = walk(argc, argv, &cli, words);
     if (code != GS_EXIT_OK) {
-        return code;
+        return gs_live_crew_refuse(&cli, code);
     }
     if (cli.flags.version) {
         printf("%s\n", gs_version_line());
@@ -290,12 +305,12 @@ static int run_words(int argc, char **argv, word_list *words)
         code = gs_cli_read_sources(&cli);
     }
     if (code != GS_EXIT_OK) {
-        return code;
+        return gs_live_crew_refuse(&cli, code);
     }
     settle(&cli);
     cli.loaded = gs_need(calloc(GS_PLUGINS_MAX, sizeof *cli.loaded));
     code = load_plugins(&cli);
-    code = code == GS_EXIT_OK ? gs_verb_at(cli.verb)->run(&cli) : code;
+    code = code == GS_EXIT_OK ? gs_verb_at(cli.verb)->run(&cli) : gs_live_crew_refuse(&cli, code);
     free(cli.loaded);
     return code;
 }

@@ -217,23 +217,10 @@ int gs_cmd_calibrate(const gs_cli *cli)
 {
     gs_live_crew crew;
     gs_loaded loaded;
-    gs_error err;
-    if (gs_live_crew_find(&crew, &err) != GS_OK) {
-        return gs_complain_error(&err);
-    }
-    int code = gs_scenario_load(cli, &loaded);
-    const gs_live_settings fallback = gs_live_settings_default();
-    const gs_live_settings *settings = code == GS_EXIT_OK ? &loaded.scenario.live : &fallback;
-    if (gs_live_crew_open(&crew, cli, settings, &err) != GS_OK) {
-        code = code == GS_EXIT_OK ? gs_complain_error(&err) : code;
-    } else {
-        code = code == GS_EXIT_OK ? check(cli, &loaded, &crew) : code;
-        code = gs_live_crew_agree(&crew, code);
-        code = code == GS_EXIT_OK ? gs_live_crew_same(&crew, cli, &loaded.scenario) : code;
-        if (code == GS_EXIT_OK) {
-            gs_live_crew_tell_crowd(&crew, cli);
-            code = run(cli, &loaded, &crew);
-        }
+    int code = gs_live_crew_begin(&crew, cli, check, &loaded);
+    if (code == GS_EXIT_OK) {
+        gs_live_crew_tell_crowd(&crew, cli);
+        code = run(cli, &loaded, &crew);
     }
     gs_live_crew_close(&crew);
     gs_scenario_unload(&loaded);

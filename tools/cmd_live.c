@@ -219,19 +219,33 @@ static int silent_code(void)
     return GS_EXIT_INTERRUPTED + number;
 }
 
+/* What can be written is found out before anything runs; that a disk fills up is not. */
+static int open_outputs(gs_sim_batch *batch, gs_output *output)
+{
+    gs_error err;
+    int code = gs_output_open(output, batch->cli->flags.output);
+    if (code == GS_EXIT_OK && gs_sim_store_begin(batch, &err) != GS_OK) {
+        (void)gs_complain_error(&err);
+        code = GS_EXIT_FAILED;
+    }
+    return code;
+}
+
 static int run_all(const gs_cli *cli, gs_loaded *loaded, gs_live_crew *crew)
 {
     gs_sim_batch batch;
     gs_output output = {0};
     bool speaks = gs_live_crew_speaks(crew);
-    int code = speaks ? gs_output_open(&output, cli->flags.output) : GS_EXIT_OK;
-    code = gs_live_crew_agree(crew, code);
+    char *how = how_text(&loaded->scenario, crew);
+    gs_sim_batch_begin(cli, loaded, how, (uint32_t)cli->flags.repeat, &batch);
+    int code = gs_live_crew_agree(crew, speaks ? open_outputs(&batch, &output) : GS_EXIT_OK);
     if (code != GS_EXIT_OK) {
+        gs_output_drop(&output);
+        gs_sim_batch_drop(&batch);
+        free(how);
         return code;
     }
     tell_notes(cli, loaded, crew);
-    char *how = how_text(&loaded->scenario, crew);
-    gs_sim_batch_begin(cli, loaded, how, (uint32_t)cli->flags.repeat, &batch);
     gs_interrupt_watch();
     bool is_unwritten = false;
     run_batch(&batch, crew, &is_unwritten);
@@ -250,29 +264,12 @@ int gs_cmd_live(const gs_cli *cli)
 {
     gs_live_crew crew;
     gs_loaded loaded;
-    gs_error err;
-    if (gs_live_crew_find(&crew, &err) != GS_OK) {
-        return gs_complain_error(&err);
-    }
-    int code = gs_scenario_load(cli, &loaded);
-    const gs_live_settings fallback = gs_live_settings_default();
-    const gs_live_settings *settings = code == GS_EXIT_OK ? &loaded.scenario.live : &fallback;
-    if (gs_live_crew_open(&crew, cli, settings, &err) != GS_OK) {
-        code = code == GS_EXIT_OK ? gs_complain_error(&err) : code;
-    } else {
-        if (code == GS_EXIT_OK) {
-            code = check_runnable(cli, &loaded, &crew);
-        }
+    int code = gs_live_crew_begin(&crew, cli, check_runnable, &loaded);
+    if (code == GS_EXIT_OK && cli->flags.dry_run) {
+        code = gs_live_crew_speaks(&crew) ? tell_plan(cli, &loaded, &crew) : GS_EXIT_OK;
+    } else if (code == GS_EXIT_OK) {
+        code = run_all(cli, &loaded, &crew);
         code = gs_live_crew_agree(&crew, code);
-        if (code == GS_EXIT_OK) {
-            code = gs_live_crew_same(&crew, cli, &loaded.scenario);
-        }
-        if (code == GS_EXIT_OK && cli->flags.dry_run) {
-            code = gs_live_crew_speaks(&crew) ? tell_plan(cli, &loaded, &crew) : GS_EXIT_OK;
-        } else if (code == GS_EXIT_OK) {
-            code = run_all(cli, &loaded, &crew);
-            code = gs_live_crew_agree(&crew, code);
-        }
     }
     gs_live_crew_close(&crew);
     gs_scenario_unload(&loaded);

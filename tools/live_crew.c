@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-gs_status gs_live_crew_find(gs_live_crew *out, gs_error *err)
+/* Of its processes all but 0 keep what they would say. */
+static gs_status find(gs_live_crew *out, gs_error *err)
 {
     *out = (gs_live_crew){.transport = "loop"};
     GS_TRY(gs_launch_find(&out->launch, err));
@@ -136,8 +137,8 @@ static void close_control(gs_live_crew *crew, bool is_broken)
     crew->control = NULL;
 }
 
-gs_status gs_live_crew_open(gs_live_crew *crew, const gs_cli *cli, const gs_live_settings *settings,
-                            gs_error *err)
+static gs_status open_crew(gs_live_crew *crew, const gs_cli *cli, const gs_live_settings *settings,
+                           gs_error *err)
 {
     int transport = GS_TRANSPORT_LOOP;
     bool is_auto =
@@ -160,35 +161,6 @@ void gs_live_crew_close(gs_live_crew *crew)
     gs_crew_close(crew->crew);
     crew->crew = NULL;
     close_control(crew, is_broken);
-}
-
-int gs_live_crew_same(const gs_live_crew *crew, const gs_cli *cli, const gs_scenario *scenario)
-{
-    gs_tool_facts facts = gs_version_facts();
-    gs_error err;
-    if (crew->crew == NULL) {
-        return GS_EXIT_OK;
-    }
-    /* What else decides which calls of the crew follow. */
-    char *way = gs_text("--repeat %" PRId64 "%s%s", cli->flags.repeat,
-                        cli->flags.dry_run ? " --dry-run" : "",
-                        cli->flags.recording[0] != '\0' ? " --recording" : "");
-    char *resolved = gs_need(gs_json_write(scenario->resolved, false));
-    char *build = gs_text("%s%s, %s", facts.commit, facts.dirty ? " changed" : "", facts.version);
-    char *config = gs_text("%s, %016" PRIx64, scenario->name,
-                           gs_hash(scenario->config_hash, resolved, strlen(resolved)));
-    gs_status status = gs_crew_same(crew->crew, "build", build, &err);
-    if (status == GS_OK) {
-        status = gs_crew_same(crew->crew, "scenario", config, &err);
-    }
-    if (status == GS_OK) {
-        status = gs_crew_same(crew->crew, "command", way, &err);
-    }
-    free(way);
-    free(resolved);
-    free(build);
-    free(config);
-    return status == GS_OK ? GS_EXIT_OK : gs_complain_error(&err);
 }
 
 /* ---------------------------------------------------------------- one voice */
@@ -244,4 +216,96 @@ int gs_live_crew_agree(gs_live_crew *crew, int code)
         return code == GS_EXIT_OK ? GS_EXIT_FAILED : code;
     }
     return agreed.code;
+}
+
+/* ---------------------------------------------------------------- before anything runs */
+
+/* Of the same program on the same scenario in the same way, or none runs. */
+static int check_same(const gs_live_crew *crew, const gs_cli *cli, const gs_scenario *scenario)
+{
+    gs_tool_facts facts = gs_version_facts();
+    gs_error err;
+    if (crew->crew == NULL) {
+        return GS_EXIT_OK;
+    }
+    /* What else decides which calls of the crew follow. */
+    char *way = gs_text("--repeat %" PRId64 "%s%s", cli->flags.repeat,
+                        cli->flags.dry_run ? " --dry-run" : "",
+                        cli->flags.recording[0] != '\0' ? " --recording" : "");
+    char *resolved = gs_need(gs_json_write(scenario->resolved, false));
+    char *build = gs_text("%s%s, %s", facts.commit, facts.dirty ? " changed" : "", facts.version);
+    char *config = gs_text("%s, %016" PRIx64, scenario->name,
+                           gs_hash(scenario->config_hash, resolved, strlen(resolved)));
+    gs_status status = gs_crew_same(crew->crew, "build", build, &err);
+    if (status == GS_OK) {
+        status = gs_crew_same(crew->crew, "scenario", config, &err);
+    }
+    if (status == GS_OK) {
+        status = gs_crew_same(crew->crew, "command", way, &err);
+    }
+    free(way);
+    free(resolved);
+    free(build);
+    free(config);
+    return status == GS_OK ? GS_EXIT_OK : gs_complain_error(&err);
+}
+
+/* The others hear nothing of this process: process 0 does not know why, if it knows at all. */
+static int cannot_meet(const gs_error *err, int code)
+{
+    if (err->code == GS_EIO) {
+        bool is_first = gs_message_kept()[0] == '\0';
+        gs_message_speak();
+        gs_complain("%s", is_first ? err->text : gs_message_kept());
+        return code == GS_EXIT_OK ? GS_EXIT_USAGE : code;
+    }
+    return code == GS_EXIT_OK ? gs_complain_error(err) : code;
+}
+
+int gs_live_crew_begin(gs_live_crew *crew, const gs_cli *cli, gs_live_crew_check *check,
+                       gs_loaded *out_loaded)
+{
+    gs_error err;
+    *out_loaded = (gs_loaded){0};
+    if (find(crew, &err) != GS_OK) {
+        return gs_complain_error(&err);
+    }
+    int code = gs_scenario_load(cli, out_loaded);
+    const gs_live_settings fallback = gs_live_settings_default();
+    const gs_live_settings *settings = code == GS_EXIT_OK ? &out_loaded->scenario.live : &fallback;
+    if (open_crew(crew, cli, settings, &err) != GS_OK) {
+        return cannot_meet(&err, code);
+    }
+    code = code == GS_EXIT_OK ? check(cli, out_loaded, crew) : code;
+    code = gs_live_crew_agree(crew, code);
+    return code == GS_EXIT_OK ? check_same(crew, cli, &out_loaded->scenario) : code;
+}
+
+static bool has_others(const gs_cli *cli, gs_live_crew *crew)
+{
+    gs_error err;
+    return (cli->verb == GS_VERB_live || cli->verb == GS_VERB_calibrate) &&
+           find(crew, &err) == GS_OK && crew->launch.launcher != NULL && crew->launch.ranks > 1;
+}
+
+void gs_live_crew_hush(const gs_cli *cli)
+{
+    gs_live_crew crew;
+    (void)has_others(cli, &crew);
+}
+
+int gs_live_crew_refuse(const gs_cli *cli, int code)
+{
+    gs_live_crew crew;
+    gs_error err;
+    if (!has_others(cli, &crew)) {
+        return code;
+    }
+    const gs_live_settings settings = gs_live_settings_default();
+    if (open_crew(&crew, cli, &settings, &err) != GS_OK) {
+        return cannot_meet(&err, code);
+    }
+    code = gs_live_crew_agree(&crew, code);
+    gs_live_crew_close(&crew);
+    return code;
 }

@@ -6,6 +6,7 @@
 #include "models/accelerator.h"
 #include "tools/cli.h"
 #include "tools/launcher.h"
+#include "tools/scenario_load.h"
 #include "traces/scenario/scenario.h"
 
 typedef struct gs_live_crew {
@@ -19,14 +20,23 @@ typedef struct gs_live_crew {
     gs_error no_device;           /* of the note */
 } gs_live_crew;
 
-/* Finds the launcher; of its processes all but 0 keep what they would say (tools/message.h).
- * Errors: as of gs_launch_find. */
-GS_MUST_USE gs_status gs_live_crew_find(gs_live_crew *out, gs_error *err);
-/* Meets the others over what the scenario (live.transport, .deadline, .chunk, .poll) or --transport
- * says. Errors: those of gs_crew_open; GS_EINVAL: such a transport and no launcher, or the other
- * way round. Owner of *crew: caller, close. */
-GS_MUST_USE gs_status gs_live_crew_open(gs_live_crew *crew, const gs_cli *cli,
-                                        const gs_live_settings *settings, gs_error *err);
+/* Of several processes that a launcher has started for this verb all but 0 keep from now on what
+ * they would say (tools/message.h). */
+void gs_live_crew_hush(const gs_cli *cli);
+/* This process runs nothing, with that code; the others, who may be about to meet it, hear of it.
+ * Returns the code that all end with. */
+int gs_live_crew_refuse(const gs_cli *cli, int code);
+
+/* What this process finds wrong before anything runs: an exit code. */
+typedef int gs_live_crew_check(const gs_cli *cli, const gs_loaded *loaded,
+                               const gs_live_crew *crew);
+
+/* Finds the launcher, reads the scenario, meets the others over what it (live.transport, .deadline,
+ * .chunk, .poll) or --transport says, checks, and makes sure that all run the same: an exit code,
+ * of all the same. Owner of *out_loaded and *crew in any case: caller, gs_scenario_unload and
+ * close. */
+int gs_live_crew_begin(gs_live_crew *crew, const gs_cli *cli, gs_live_crew_check *check,
+                       gs_loaded *out_loaded);
 void gs_live_crew_close(gs_live_crew *crew);
 /* Says, unless --quiet, where this host has fewer processors than processes: they wait for each
  * other then. */
@@ -36,8 +46,5 @@ bool gs_live_crew_speaks(const gs_live_crew *crew);
 /* All agree how they got here: code is that of this process, and becomes that of the first one that
  * did not end with 0, whose words process 0 then says. Returns it. */
 int gs_live_crew_agree(gs_live_crew *crew, int code);
-/* All run the same program on the same scenario in the same way, or none does: an exit code, of all
- * the same. */
-int gs_live_crew_same(const gs_live_crew *crew, const gs_cli *cli, const gs_scenario *scenario);
 
 #endif

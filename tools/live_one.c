@@ -3,6 +3,7 @@
 #include "live/live.h"
 #include "tools/interrupt.h"
 #include "tools/message.h"
+#include "tools/run_origin.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@ typedef struct live_parts {
     gs_arena arena;
     gs_job job;
     gs_task *task;
+    char *origin; /* of a recording; NULL: none is made */
     gs_live *live;
 } live_parts;
 
@@ -47,6 +49,7 @@ static gs_live_config config_of(const gs_live_plan *plan, const gs_strategy_choi
     config.crew = plan->crew->crew;
     config.deadline_ns = settings->deadline_ns;
     config.record = plan->recording != NULL;
+    config.origin = parts->origin;
     config.compute = settings->compute == 0 ? GS_COMPUTE_TRAIN
                      : settings->pace == 0  ? GS_COMPUTE_SLEEP
                                             : GS_COMPUTE_SPIN;
@@ -67,6 +70,9 @@ static gs_status make(const gs_live_plan *plan, uint32_t strategy, uint64_t seed
     GS_TRY(gs_scenario_job(plan->scenario, &parts->arena, &parts->job, err));
     parts->job.seed = seed;
     GS_TRY(make_task(plan->scenario, parts, err));
+    if (plan->recording != NULL) {
+        parts->origin = gs_run_origin_text(plan->scenario, &plan->scenario->strategies[strategy]);
+    }
     gs_live_config config = config_of(plan, &plan->scenario->strategies[strategy], parts, rows);
     parts->live = gs_live_create(&config, err);
     return parts->live == NULL ? err->code : GS_OK;
@@ -129,6 +135,7 @@ void gs_live_one(const gs_live_plan *plan, uint32_t strategy, uint64_t seed, gs_
         write_recording(plan, &parts, out);
     }
     gs_live_destroy(parts.live);
+    free(parts.origin);
     gs_arena_fini(&parts.arena);
     out->wall_ns = gs_live_clock() - started;
     gs_outcome_end(out);

@@ -106,6 +106,7 @@ void gs_sim_batch_drop(gs_sim_batch *batch)
     for (uint32_t i = 0; i < gs_sim_batch_runs(batch); i++) {
         gs_outcome_fini(&batch->outcomes[i]);
     }
+    gs_store_close(batch->store);
     free(batch->outcomes);
     free(batch->run_ids);
     free(batch->ended);

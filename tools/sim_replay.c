@@ -3,6 +3,7 @@
 #include "sim/replay.h"
 #include "tools/message.h"
 #include "tools/output.h"
+#include "tools/run_origin.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -105,6 +106,10 @@ static int play(const gs_cli *cli, gs_loaded *loaded, const gs_recording *record
     }
     if (status != GS_OK) {
         gs_complain("%s: %s", cli->flags.replay, err.text);
+        if (status == GS_EMISMATCH) { /* else it says what differs */
+            gs_run_origin_tell(cli->flags.replay, recording->origin, &loaded->scenario,
+                               config.strategy);
+        }
         return status == GS_EINVAL ? GS_EXIT_USAGE : GS_EXIT_FAILED;
     }
     gs_output output;

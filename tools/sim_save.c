@@ -72,7 +72,7 @@ static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
     };
 }
 
-static gs_status open_store(gs_sim_batch *batch, gs_error *err)
+gs_status gs_sim_store_begin(gs_sim_batch *batch, gs_error *err)
 {
     char path[GS_FLAG_TEXT_BYTES];
     bool is_default = false;
@@ -86,7 +86,7 @@ static void store_next(gs_sim_batch *batch)
 {
     uint32_t run = batch->stored++;
     if (batch->status == GS_OK && batch->store == NULL) {
-        batch->status = open_store(batch, &batch->error);
+        batch->status = gs_sim_store_begin(batch, &batch->error);
     }
     if (batch->status == GS_OK && batch->outcomes[run].started) {
         gs_stored_run row = run_of(batch, run);

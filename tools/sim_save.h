@@ -35,6 +35,10 @@ void gs_sim_store_ended(void *batch, uint32_t run);
  * and gs_store_write_run; what was stored before stays. */
 GS_MUST_USE gs_status gs_sim_store_finish(gs_sim_batch *batch, gs_error *err);
 
+/* Opens the database, before the first run that is to be stored or when it has ended. Errors: those
+ * of gs_cli_database and gs_store_open. */
+GS_MUST_USE gs_status gs_sim_store_begin(gs_sim_batch *batch, gs_error *err);
+
 /* The whole document with the answer and the exit code. Out of memory ends the program. Owner:
  * caller. */
 gs_json *gs_sim_document(const gs_sim_batch *batch, const gs_sim_report *report, const char *answer,

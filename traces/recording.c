@@ -13,14 +13,16 @@ enum {
     UNITS_MAX = 1000 * 1000,
     RECORD_BYTES = 32,
     CAPACITY_MIN = 1024,
-    VERSION = 3,
+    VERSION = 4,
+    VERSION_OLDEST = 3,
+    ORIGIN_MAX = 16 << 20,
     ORDER_MARK = 0x01020304
 };
 
 _Static_assert(sizeof(gs_input_record) == RECORD_BYTES, "records are 32 bytes in files");
 
-/* Head of a file; the elements of each unit follow, then the records, then the hash of all before
- * it. */
+/* Head of a file; the elements of each unit follow, then the origin, then the records, then the
+ * hash of all before it. */
 typedef struct file_head {
     char magic[16];
     uint32_t version;
@@ -60,6 +62,7 @@ gs_status gs_recording_init(gs_recording *recording, const gs_recording_about *a
 {
     *recording = (gs_recording){.about = *about};
     recording->about.units = 0;
+    recording->about.origin_bytes = 0;
     recording->checks = calloc((size_t)about->ranks + about->servers, sizeof *recording->checks);
     if (recording->checks == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for a recording");
@@ -72,6 +75,7 @@ void gs_recording_fini(gs_recording *recording)
     free(recording->records);
     free(recording->checks);
     free(recording->unit_elements);
+    free(recording->origin);
     *recording = (gs_recording){.records = NULL};
 }
 
@@ -88,6 +92,27 @@ gs_status gs_recording_set_units(gs_recording *recording, const int64_t *unit_el
     free(recording->unit_elements);
     recording->unit_elements = copy;
     recording->about.units = units;
+    return GS_OK;
+}
+
+gs_status gs_recording_set_origin(gs_recording *recording, const char *text, gs_error *err)
+{
+    size_t bytes = text == NULL ? 0 : strlen(text);
+    char *copy = bytes == 0 ? NULL : malloc(bytes + 1);
+    if (bytes > ORIGIN_MAX) {
+        free(copy);
+        return gs_fail(err, GS_ELIMIT, "%zu bytes of what a recording is of are more than %d",
+                       bytes, (int)ORIGIN_MAX);
+    }
+    if (bytes > 0 && copy == NULL) {
+        return gs_fail(err, GS_ENOMEM, "no memory for %zu bytes of what a recording is of", bytes);
+    }
+    if (copy != NULL) {
+        memcpy(copy, text, bytes + 1);
+    }
+    free(recording->origin);
+    recording->origin = copy;
+    recording->about.origin_bytes = (uint32_t)bytes;
     return GS_OK;
 }
 
@@ -129,6 +154,9 @@ static uint64_t body_hash(const file_head *head, const gs_recording *recording)
 {
     size_t units = recording->about.units * sizeof *recording->unit_elements;
     uint64_t before = units > 0 ? gs_hash(head->hash, recording->unit_elements, units) : head->hash;
+    if (recording->origin != NULL) {
+        before = gs_hash(before, recording->origin, recording->about.origin_bytes);
+    }
     return gs_hash(before, recording->records, recording->count * RECORD_BYTES);
 }
 
@@ -141,9 +169,11 @@ gs_status gs_recording_write(const gs_recording *recording, const char *file, gs
         return gs_fail(err, GS_EIO, "%s: cannot be written: %s", file, strerror(errno));
     }
     size_t units = recording->about.units;
+    size_t origin = recording->about.origin_bytes;
     bool ok =
         fwrite(&head, sizeof head, 1, out) == 1 &&
         (units == 0 || fwrite(recording->unit_elements, sizeof(int64_t), units, out) == units) &&
+        (origin == 0 || fwrite(recording->origin, 1, origin, out) == origin) &&
         fwrite(recording->records, RECORD_BYTES, recording->count, out) == recording->count &&
         fwrite(&tail, sizeof tail, 1, out) == 1;
     ok = fclose(out) == 0 && ok;
@@ -155,9 +185,10 @@ static gs_status check_head(const char *file, const file_head *head, gs_error *e
     if (memcmp(head->magic, magic, sizeof magic) != 0) {
         return gs_fail(err, GS_EPARSE, "%s: byte 0: not a recording of gradsync", file);
     }
-    if (head->version != VERSION) {
-        return gs_fail(err, GS_EVERSION, "%s: recording version %u; this program reads version %d",
-                       file, head->version, VERSION);
+    if (head->version < VERSION_OLDEST || head->version > VERSION) {
+        return gs_fail(err, GS_EVERSION,
+                       "%s: recording version %u; this program reads versions %d to %d", file,
+                       head->version, VERSION_OLDEST, VERSION);
     }
     if (head->order_mark != ORDER_MARK) {
         return gs_fail(err, GS_EVERSION, "%s: written on a machine of another byte order", file);
@@ -166,6 +197,7 @@ static gs_status check_head(const char *file, const file_head *head, gs_error *e
     if (head->hash != gs_hash(0, head, offsetof(file_head, hash)) || about->ranks < 1 ||
         about->ranks > GS_ENTITIES_MAX || about->servers > GS_ENTITIES_MAX ||
         about->number >= GS_NUMBER_COUNT || about->units > UNITS_MAX ||
+        about->origin_bytes > ORIGIN_MAX ||
         memchr(about->strategy, '\0', sizeof about->strategy) == NULL) {
         return gs_fail(err, GS_EPARSE, "%s: the first %zu bytes are damaged", file, sizeof *head);
     }
@@ -220,9 +252,38 @@ static gs_status read_units(const char *file, FILE *in, uint32_t units, gs_recor
     return GS_OK;
 }
 
+/* In pieces too. */
+static gs_status read_origin(const char *file, FILE *in, uint32_t bytes, gs_recording *out,
+                             gs_error *err)
+{
+    enum { PIECE = 65536 };
+    char *text = NULL;
+    uint32_t count = 0;
+    while (count < bytes) {
+        uint32_t more = bytes - count < PIECE ? bytes - count : PIECE;
+        char *grown = realloc(text, (size_t)count + more + 1);
+        if (grown == NULL) {
+            free(text);
+            return gs_fail(err, GS_ENOMEM, "%s: no memory for %u bytes", file, bytes);
+        }
+        text = grown;
+        if (fread(&text[count], 1, more, in) != more) {
+            free(text);
+            return gs_fail(err, GS_EPARSE, "%s: ends within what it is of", file);
+        }
+        count += more;
+        text[count] = '\0';
+    }
+    out->origin = text;
+    out->about.origin_bytes = bytes;
+    return GS_OK;
+}
+
 static uint64_t record_place(const gs_recording *recording, uint64_t record)
 {
-    return sizeof(file_head) + recording->about.units * sizeof(int64_t) + record * RECORD_BYTES;
+    const gs_recording_about *about = &recording->about;
+    return sizeof(file_head) + about->units * sizeof(int64_t) + about->origin_bytes +
+           record * RECORD_BYTES;
 }
 
 static gs_status read_records(const char *file, FILE *in, uint64_t count, gs_recording *out,
@@ -262,6 +323,9 @@ static gs_status read_all(const char *file, FILE *in, gs_recording *out, gs_erro
     GS_TRY(check_head(file, &head, err));
     GS_TRY(gs_recording_init(out, &head.about, err));
     gs_status status = read_units(file, in, head.about.units, out, err);
+    if (status == GS_OK) {
+        status = read_origin(file, in, head.about.origin_bytes, out, err);
+    }
     if (status == GS_OK) {
         status = read_records(file, in, head.record_count, out, err);
     }

@@ -64,10 +64,10 @@ typedef struct gs_recording_about {
     uint64_t weights_hash; /* of the models of all workers in rank order; 0 in timing-only runs */
     uint32_t ranks;
     uint32_t servers;
-    uint32_t number; /* gs_number of gradients and payloads */
-    uint32_t units;  /* of gradient */
-    uint32_t gated;  /* 1: a forward pass waits for what the strategy sends; else 0 */
-    uint32_t reserved;
+    uint32_t number;       /* gs_number of gradients and payloads */
+    uint32_t units;        /* of gradient */
+    uint32_t gated;        /* 1: a forward pass waits for what the strategy sends; else 0 */
+    uint32_t origin_bytes; /* of the text below, without its end; 0: none */
 } gs_recording_about;
 
 typedef struct gs_recording {
@@ -77,6 +77,7 @@ typedef struct gs_recording {
     size_t capacity;
     uint32_t *checks;       /* [ranks + servers]: the last one of each entity */
     int64_t *unit_elements; /* [about.units] */
+    char *origin;           /* whatever whoever recorded says of how; NULL: nothing */
 } gs_recording;
 
 /* Empty, for a run of about->ranks + about->servers entities. Errors: GS_ENOMEM. Owner: caller,
@@ -90,6 +91,10 @@ void gs_recording_fini(gs_recording *recording);
 GS_MUST_USE gs_status gs_recording_set_units(gs_recording *recording, const int64_t *unit_elements,
                                              uint32_t units, gs_error *err);
 
+/* Copies a text of at most 16 MiB; NULL: none. Errors: GS_ENOMEM, GS_ELIMIT. */
+GS_MUST_USE gs_status gs_recording_set_origin(gs_recording *recording, const char *text,
+                                              gs_error *err);
+
 /* Appends; sets check, and moves at_ns on where it would not ascend. *record is what was written.
  * Errors: GS_ENOMEM; the recording is as before then. */
 GS_MUST_USE gs_status gs_recording_add(gs_recording *recording, gs_input_record *record);
@@ -100,8 +105,9 @@ uint32_t gs_recording_check(uint32_t before, const gs_input_record *record);
 /* Entities by number: workers, then servers. */
 uint32_t gs_recording_entity(const gs_recording_about *about, gs_peer peer);
 
-/* "gradsync.recording/3". Errors of write: GS_EIO. Errors of read: GS_EIO, GS_ENOTFOUND, GS_EPARSE
- * (damaged, with byte and record), GS_EVERSION, GS_ENOMEM; out is written only on GS_OK. */
+/* "gradsync.recording/4"; 3, which has no origin, is read too. Errors of write: GS_EIO. Errors of
+ * read: GS_EIO, GS_ENOTFOUND, GS_EPARSE (damaged, with byte and record), GS_EVERSION, GS_ENOMEM;
+ * out is written only on GS_OK. */
 GS_MUST_USE gs_status gs_recording_write(const gs_recording *recording, const char *file,
                                          gs_error *err);
 GS_MUST_USE gs_status gs_recording_read(const char *file, gs_recording *out, gs_error *err);

@@ -359,12 +359,15 @@ static gs_status find_zero(meeting *m, gs_error *err)
         }
     }
     char duration[GS_UNIT_TEXT_BYTES];
-    return gs_fail(err, GS_EDEADLOCK,
-                   "tcp: process %u (host %.64s) has not found process 0 at %.200s within %s%s%s",
-                   m->own.from, m->own.host, m->config->address,
-                   gs_format_duration(m->config->deadline_ns, duration), why == 0 ? "" : ": ",
+    return gs_fail(err, GS_EIO,
+                   "tcp: process %u (host %.64s) has not found process 0 at %.160s, ports %u to "
+                   "%u, within %s: %s; was it started there, and is no firewall between them?",
+                   m->own.from, m->own.host, m->address.host, m->address.port,
+                   m->address.port + GS_TCP_PORTS_TRIED - 1,
+                   gs_format_duration(m->config->deadline_ns, duration),
                    why == EHOSTUNREACH ? "no such host, or no way to it"
-                                       : (why == 0 ? "" : strerror(why)));
+                   : why == 0          ? "what answers is no process of this run"
+                                       : strerror(why));
 }
 
 static gs_status hear_outcome(meeting *m, gs_error *err)

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include "base/hash.h"
 #include "tests/support.h"
 #include "traces/recording.h"
 
@@ -7,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORDS = 40, UNITS = 3, HEAD_BYTES = 176 + 8 * UNITS, RECORD_BYTES = 32 };
+enum {
+    RECORDS = 40,
+    UNITS = 3,
+    HEAD_HASH = 168,
+    HEAD_BYTES = HEAD_HASH + 8 + 8 * UNITS,
+    RECORD_BYTES = 32
+};
 
 static const gs_recording_about about = {.strategy = "allreduce",
                                          .seed = 0x123456789abcdef0,
@@ -149,8 +156,44 @@ Test(recording, another_version_is_named)
     gs_error err;
     bytes[16] = 9;
     cr_expect_eq(read_bytes(bytes, length, &err), GS_EVERSION);
-    cr_expect(strstr(err.text, "recording version 9; this program reads version 3") != NULL, "%s",
-              err.text);
+    cr_expect(strstr(err.text, "recording version 9; this program reads versions 3 to 4") != NULL,
+              "%s", err.text);
     cr_expect_eq(gs_recording_read("/nonexistent/recording", &made, &err), GS_ENOTFOUND);
+    free(bytes);
+}
+
+/* Of 200 kB: it is read in pieces of 64 KiB. */
+Test(recording, what_it_is_of_is_kept)
+{
+    gs_recording read;
+    gs_error err;
+    static char text[200001];
+    for (size_t i = 0; i + 1 < sizeof text; i++) {
+        text[i] = (char)('a' + i % 23);
+    }
+    cr_assert_eq(gs_recording_set_origin(&made, text, &err), GS_OK);
+    cr_assert_eq(gs_recording_write(&made, path, &err), GS_OK, "%s", err.text);
+    cr_assert_eq(read_back(&read, &err), GS_OK, "%s", err.text);
+    cr_expect_str_eq(read.origin, text);
+    cr_expect_eq(memcmp(read.records, made.records, RECORDS * sizeof *made.records), 0);
+    gs_recording_fini(&read);
+    cr_assert_eq(gs_recording_set_origin(&made, NULL, &err), GS_OK);
+    cr_expect_null(made.origin);
+}
+
+/* The head's hash is over its version too: XXH3 of the first 168 bytes, at 168. */
+Test(recording, version_3_is_read_without_it)
+{
+    size_t length;
+    unsigned char *bytes = bytes_of(&length);
+    gs_error err;
+    uint64_t hash;
+    bytes[16] = 3;
+    hash = gs_hash(0, bytes, HEAD_HASH);
+    memcpy(bytes + HEAD_HASH, &hash, sizeof hash);
+    hash = gs_hash(hash, unit_elements, sizeof unit_elements);
+    hash = gs_hash(hash, made.records, RECORDS * sizeof *made.records);
+    memcpy(bytes + length - sizeof hash, &hash, sizeof hash);
+    cr_expect_eq(read_bytes(bytes, length, &err), GS_OK, "%s", err.text);
     free(bytes);
 }

@@ -68,7 +68,7 @@ codes() {
 said() {
     for file in err.*; do
         grep -v -e 'run begins' -e 'of the launcher$' -e gradsync_mpi_ "$file" | sed "s/^/${file#err.}: /; s/(host [^)]*)/(WHERE)/; s/is gone: .*; its pid was [0-9]*/is gone/
-            s/:$((MASTER_PORT - 8))/:PORT/; s/, [0-9a-f]\{16\}/, HASH/g"
+            s/:$((MASTER_PORT - 8))/:PORT/; s/ports [0-9]* to [0-9]*/ports PORTS/; s/, [0-9a-f]\{16\}/, HASH/g"
     done
     rm -f err.* out.*
 }
