@@ -20,7 +20,7 @@
 enum { LONG_BASE = 0x100 /* getopt codes of flags: above every letter */ };
 
 /* Named in the design and not built yet: better said so than "unknown". */
-static const char *const planned[] = {"sweep", "recommend", "compare", "baseline", "report", "db"};
+static const char *const planned[] = {"sweep", "recommend", "report", "db"};
 
 /* The words after the flags have been taken out; the first is the verb. */
 typedef struct word_list {
@@ -79,19 +79,35 @@ static int complain_unknown(const char *word)
     return GS_EXIT_USAGE;
 }
 
+/* Where the values of a flag gather that may be repeated. */
+typedef struct value_list {
+    const char **values;
+    size_t *count;
+    size_t most;
+} value_list;
+
+static value_list list_of(gs_cli *cli, gs_flag_id id)
+{
+    if (id == GS_FLAG_plugins) {
+        return (value_list){cli->plugins, &cli->plugin_count, GS_PLUGINS_MAX};
+    }
+    if (id == GS_FLAG_gates) {
+        return (value_list){cli->gates, &cli->gate_count, GS_CLI_GATES_MAX};
+    }
+    return (value_list){cli->strategies, &cli->strategy_count, GS_CLI_STRATEGIES_MAX};
+}
+
 static int take_flag(gs_cli *cli, gs_flag_id id, const char *value)
 {
     const gs_flag *flag = gs_flag_at(id);
     cli->from[id] = GS_FROM_FLAG;
     if (flag->field == NULL) {
-        bool plugin = id == GS_FLAG_plugins;
-        size_t *count = plugin ? &cli->plugin_count : &cli->strategy_count;
-        size_t most = plugin ? GS_PLUGINS_MAX : GS_CLI_STRATEGIES_MAX;
-        if (*count == most) {
-            gs_complain("--%s: more than %zu of them", flag->name, most);
+        value_list list = list_of(cli, id);
+        if (*list.count == list.most) {
+            gs_complain("--%s: more than %zu of them", flag->name, list.most);
             return GS_EXIT_USAGE;
         }
-        (plugin ? cli->plugins : cli->strategies)[(*count)++] = value;
+        list.values[(*list.count)++] = value;
         return GS_EXIT_OK;
     }
     char place[64];

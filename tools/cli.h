@@ -9,7 +9,7 @@
 #include "tools/plugin.h"
 #include "tools/table.h"
 
-enum { GS_CLI_STRATEGIES_MAX = 256 };
+enum { GS_CLI_STRATEGIES_MAX = 256, GS_CLI_GATES_MAX = 64 };
 
 typedef enum gs_from {
     GS_FROM_BUILT_IN,
@@ -34,6 +34,8 @@ struct gs_cli {
     size_t strategy_count;
     const char *plugins[GS_PLUGINS_MAX]; /* files as they were named */
     size_t plugin_count;
+    const char *gates[GS_CLI_GATES_MAX];
+    size_t gate_count;
     gs_loaded_plugin *loaded; /* [plugin_count] */
     gs_verb_id verb;
     const char *const *words; /* after the verb */

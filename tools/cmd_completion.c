@@ -38,6 +38,9 @@ static bool takes_file(const gs_flag *flag)
 /* What `list` prints the values of the flag as; NULL: no such list. */
 static const char *kind_of_values(gs_flag_id id)
 {
+    if (id == GS_FLAG_gates) {
+        return "metrics";
+    }
     return gs_flag_at(id)->field == NULL ? "strategies" : id == GS_FLAG_format ? "formats" : NULL;
 }
 

@@ -7,6 +7,7 @@ static const char *const gs_color_names[] = {"auto", "always", "never", NULL};
 static const char *const gs_progress_names[] = {"auto", "plain", "json", "none", NULL};
 static const char *const gs_log_names[] = {"error", "warning", "info", "debug", NULL};
 static const char *const gs_steps_names[] = {"sum", "all", NULL};
+static const char *const gs_inconclusive_names[] = {"pass", "fail", NULL};
 
 enum {
     SIM = 1 << GS_VERB_sim,
@@ -15,6 +16,8 @@ enum {
     CHECK = 1 << GS_VERB_check,
     EXPLAIN = 1 << GS_VERB_explain,
     VALIDATE = 1 << GS_VERB_validate,
+    COMPARE = 1 << GS_VERB_compare,
+    BASELINE = 1 << GS_VERB_baseline,
     LIST = 1 << GS_VERB_list,
     SHOW = 1 << GS_VERB_show,
     TRACE = 1 << GS_VERB_trace,

@@ -13,6 +13,8 @@ enum gs_exit {
     GS_EXIT_OK = 0,
     GS_EXIT_FAILED = 1,       /* a run or its input and output failed */
     GS_EXIT_USAGE = 2,        /* nothing was run: usage, unknown key, bad unit, unreadable input */
+    GS_EXIT_GATE = 3,         /* surely worse than its limit */
+    GS_EXIT_INCONCLUSIVE = 4, /* could not be told, and that was to fail */
     GS_EXIT_OUTSIDE = 5,      /* a prediction outside its tolerance; with --strict: outside the
                                  calibrated range */
     GS_EXIT_REFUSED = 6,      /* nothing to compare: other scenarios, a needed run is missing */

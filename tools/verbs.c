@@ -9,6 +9,7 @@ static const char *const kinds[] = {"strategies", "codecs",     "collectives", "
 static const char *const traces[] = {"probe", "stat", "import", "slow", NULL};
 static const char *const figures[] = {"timeline",  "breakdown", "cdf", "busbw",
                                       "gradients", "predicted", NULL};
+static const char *const actions[] = {"set", "list", "rm", "ack", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 #define EXAMPLE "\n    "
@@ -77,6 +78,31 @@ static const char *const details[GS_VERB_COUNT] = {
         "mpirun -n 4 gradsync live my.json --label m" EXAMPLE
         "gradsync validate label:p label:m" EXAMPLE
         "gradsync validate p m --tolerance 3%,step_p95=8%",
+    [GS_VERB_compare] =
+        "Compares the runs of CANDIDATE (default: those of the last command) with those of BASE "
+        "(default: the baseline set last, else the command before): an id, a label, label:NAME, "
+        "@last~1, baseline:NAME, commit:SHA, or FILE.db#RUN of another database. Runs belong "
+        "together by scenario, strategy and parameters. What differs in configuration and "
+        "environment comes first. Exact metrics of simulations are compared bit for bit and judged "
+        "by the size of the change; others as samples, paired by seed where both sides were "
+        "simulated: worse is what is beyond its limit with certainty, after Holm's correction over "
+        "all rows. Verdicts are kept; -n keeps none. docs/compare.md has the statistics.\n\n"
+        "Ends with 3 where a gate failed, 6 where something needed is missing or cannot be "
+        "compared, and 4 where it cannot be told and --inconclusive=fail.\n" EXAMPLE
+        "gradsync compare" EXAMPLE
+        "gradsync compare baseline:main @last --gate 'time_to_target<=+3%' --gate "
+        "'final_accuracy>=-0.002'" EXAMPLE
+        "gradsync compare main.db#@last @last --markdown >> \"$GITHUB_STEP_SUMMARY\"" EXAMPLE
+        "gradsync compare --format github-action-benchmark -o benchmark.json",
+    [GS_VERB_baseline] =
+        "set gives runs a name (those of the last command, or RUN) under which compare finds them; "
+        "list shows the names and the changes that were accepted; rm takes a name away and leaves "
+        "the runs. A baseline whose runs were replaced by others is gone and says so. ack accepts "
+        "one change that compare has found worse, as it names it, with the reason: from then on it "
+        "is acknowledged, as long as it gets no worse than that and the base is older than the "
+        "ack.\n" EXAMPLE "gradsync baseline set main" EXAMPLE
+        "gradsync baseline set release label:v1 --why 'released 2026-11-30'" EXAMPLE
+        "gradsync baseline ack eth10/powersgd:rank=4 time_to_target --why 'warm-up is longer now'",
     [GS_VERB_list] =
         "KIND is strategies, codecs, collectives, models, datasets, formats, scenarios, profiles, "
         "metrics, "
@@ -123,10 +149,8 @@ static const char *const details[GS_VERB_COUNT] = {
 };
 
 static const char *const *const first_words[GS_VERB_COUNT] = {
-    [GS_VERB_list] = kinds,
-    [GS_VERB_trace] = traces,
-    [GS_VERB_plot] = figures,
-    [GS_VERB_completion] = shells,
+    [GS_VERB_baseline] = actions, [GS_VERB_list] = kinds,        [GS_VERB_trace] = traces,
+    [GS_VERB_plot] = figures,     [GS_VERB_completion] = shells,
 };
 
 static const gs_verb verbs[GS_VERB_COUNT] = {

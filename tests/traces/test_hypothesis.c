@@ -2,7 +2,8 @@
 #include "tests/support.h"
 
 #include "base/rng.h"
-#include "traces/stats/holm.h"
+#include "traces/stats/history.h"
+include "traces/stats/holm.h"
 #include "traces/stats/permutation.h"
 #include "traces/stats/power.h"
 #include "traces/stats/rank_sum.h"
@@ -10,9 +11,10 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-/* {1, 2, 3}: only all signs equal come as far as 6, 2 of 8. {3, 1, -1} has the sum 3; of +-3 +-1
- * +-1 six come that far: 5, 3, 3 and their negatives. */
-Test(permutation, counts_patterns_of_signs)
+    /* {1, 2, 3}: only all signs equal come as far as 6, 2 of 8. {3, 1, -1} has the sum 3; of +-3
+     * +-1
+     * +-1 six come that far: 5, 3, 3 and their negatives. */
+    Test(permutation, counts_patterns_of_signs)
 {
     cr_assert_float_eq(gs_sign_flip((const double[]){1.0, 2.0, 3.0}, 3), 0.25, 1e-15);
     cr_assert_float_eq(gs_sign_flip((const double[]){3.0, 1.0, -1.0}, 3), 0.75, 1e-15);
@@ -148,4 +150,15 @@ Test(power, of_sign_flips_is_close_to_it_at_ten_pairs)
         found += gs_sign_flip(differences, PAIRS) <= 0.05 && sum > 0.0 ? 1 : 0;
     }
     cr_assert_float_eq((double)found / TRIALS, 0.8, 0.036, "%u", found);
+}
+
+/* Median 100, absolute deviations 0 1 1 2 30: the middle one is 1, times 3 over 100. One value far
+ * off does not move it. */
+Test(history, the_limit_is_three_median_deviations)
+{
+    const double values[] = {101.0, 100.0, 99.0, 130.0, 102.0};
+    const double around[] = {100.0, 101.0, 99.0, 102.0, 70.0};
+    cr_assert_float_eq(gs_history_limit(around, 5), 0.03, 1e-12);
+    cr_assert_float_eq(gs_history_limit(values, 5), 3.0 / 101.0, 1e-12);
+    cr_assert(isnan(gs_history_limit(values, 4)));
 }

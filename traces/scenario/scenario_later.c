@@ -226,9 +226,6 @@ static gs_status read_gates(gs_scenario_reader *reader, gs_error *err)
         snprintf(path, sizeof path, "gates[%u].metric", i);
         GS_TRY(check_metric(reader, reader->gates[i].metric, path, err));
     }
-    if (reader->gate_count > 0) {
-        gs_scenario_unsupported(reader, "gates: not supported yet; remove it");
-    }
     return GS_OK;
 }
 

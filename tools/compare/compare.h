@@ -1,0 +1,123 @@
+/* Two sets of runs compared: which belong together, every metric that changed, and a verdict for
+ * each.
+ *
+ * Runs belong together by the scenario's name, the strategy and its parameters; one strategy that
+ * each side has once with other parameters belongs together too, and the difference is told. A
+ * scenario whose keys have other values is another job: its rows are invalid. Keys that only one
+ * program knows are no difference. Statistics and verdicts: traces/stats/change.h, docs/compare.md.
+ */
+#ifndef GS_TOOLS_COMPARE_COMPARE_H
+#define GS_TOOLS_COMPARE_COMPARE_H
+
+#include "base/arena.h"
+#include "tools/cli.h"
+#include "tools/compare/gate.h"
+#include "traces/stats/change.h"
+#include "traces/store/store.h"
+
+enum { GS_SIDE_BASE, GS_SIDE_CANDIDATE, GS_SIDES };
+
+/* clang-format off */
+#define GS_VERDICT_LIST(X) /* worst first */                                                       \
+    X(WORSE,        "worse")                                                                       \
+    X(INVALID,      "invalid")                                                                     \
+    X(MISSING,      "missing")                                                                     \
+    X(INCONCLUSIVE, "inconclusive")                                                                \
+    X(ACKNOWLEDGED, "acknowledged")                                                                \
+    X(BETTER,       "better")                                                                      \
+    X(NEW,          "new")                                                                         \
+    X(SAME,         "same")
+/* clang-format on */
+
+typedef enum gs_verdict_word {
+#define GS_VERDICT_ENUM(name, text) GS_VERDICT_##name,
+    GS_VERDICT_LIST(GS_VERDICT_ENUM)
+#undef GS_VERDICT_ENUM
+        GS_VERDICT_COUNT
+} gs_verdict_word;
+
+const char *gs_verdict_text(gs_verdict_word word);
+
+typedef struct gs_compare_run {
+    int64_t id;
+    gs_stored_run run;
+} gs_compare_run;
+
+typedef struct gs_compare_side {
+    const char *selector; /* as the user named it, or as it was chosen */
+    const char *why;      /* it was chosen; "": the user named it */
+    const char *file;     /* of the database */
+    gs_store *store;
+    bool owns_store;
+    gs_compare_run *runs; /* [count], oldest first */
+    uint32_t count;
+} gs_compare_side;
+
+/* One strategy on one scenario. */
+typedef struct gs_compare_job {
+    const char *scenario, *strategy;       /* of the candidate, of the base where that has none */
+    const gs_stored_run *of[GS_SIDES];     /* a run; NULL: that side has none */
+    const gs_compare_run **runs[GS_SIDES]; /* [counts] that ended well; paired: i has one seed */
+    uint32_t counts[GS_SIDES], failed[GS_SIDES];
+    bool paired;         /* by seed */
+    bool exact;          /* simulated by unchanged builds on both sides */
+    const char *refused; /* why it cannot be compared; NULL: it can */
+} gs_compare_job;
+
+typedef struct gs_compare_row {
+    const gs_compare_job *job;
+    uint32_t metric;
+    bool gated;    /* can fail the comparison */
+    gs_gate limit; /* what the verdict is about */
+    bool measured; /* change has values */
+    gs_change change;
+    gs_change_verdict judged;
+    double p_adjusted; /* NAN: no p */
+    gs_verdict_word word;
+    const char *reason; /* "": none */
+} gs_compare_row;
+
+typedef struct gs_compare {
+    gs_arena arena;
+    gs_compare_side sides[GS_SIDES];
+    gs_gates gates;
+    double alpha, share; /* share: limit of what no gate names */
+    bool auto_limit;     /* limits from the noise of the base's history */
+    gs_compare_job *jobs;
+    uint32_t job_count;
+    gs_compare_row *rows; /* worst first */
+    uint32_t row_count, row_capacity;
+    uint32_t tested;                   /* rows with a p */
+    uint32_t counts[GS_VERDICT_COUNT]; /* of gated rows */
+    const char **differences;          /* of configurations */
+    uint32_t difference_count, difference_capacity;
+    const char *environment; /* what differs in it; "": nothing */
+    const char **remarks;
+    uint32_t remark_count, remark_capacity;
+    const char *verdict; /* pass, fail, inconclusive, invalid */
+    int exit_code;
+} gs_compare;
+
+/* Words of the command are the selectors. An exit code; errors are printed. store: of --db. End
+ * with gs_compare_free, also after errors. */
+int gs_compare_make(const gs_cli *cli, gs_store *store, const char *file, gs_compare *out);
+void gs_compare_free(gs_compare *compare);
+
+/* "FAIL: 1 worse, 0 better, 23 same, 0 inconclusive." Owner: caller, free(). */
+char *gs_compare_answer(const gs_compare *compare);
+
+/* Parts of gs_compare_make, in their order; an exit code each. */
+int gs_compare_read(gs_compare *compare, const gs_cli *cli, gs_store *store, const char *file);
+void gs_compare_match(gs_compare *compare);
+int gs_compare_judge(gs_compare *compare);
+void gs_compare_conclude(gs_compare *compare, bool inconclusive_fails);
+
+void gs_compare_remark(gs_compare *compare, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void gs_compare_differs(gs_compare *compare, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A printf into the arena. */
+const char *gs_compare_text(gs_compare *compare, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
