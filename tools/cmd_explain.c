@@ -32,17 +32,35 @@ static bool is_scenario(const char *word)
     return found;
 }
 
-/* The newest run that the word names. GS_ENOTFOUND also where there is no database. */
+/* The newest run that ended well of those that the word names, else the newest. */
+static gs_status pick_run(gs_store *store, const char *word, gs_arena *arena, gs_stored_run *out,
+                          int64_t *out_id, int64_t *out_newest, gs_error *err)
+{
+    const int64_t *ids = NULL;
+    uint32_t count = 0;
+    GS_TRY(gs_store_find_runs(store, word, arena, &ids, &count, err));
+    *out_newest = ids[count - 1];
+    for (uint32_t i = count; i-- > 0;) {
+        GS_TRY(gs_store_read_run(store, ids[i], arena, out, err));
+        *out_id = ids[i];
+        if (out->status == GS_RUN_OK || out->status == GS_RUN_RECOVERED) {
+            return GS_OK;
+        }
+    }
+    *out_id = *out_newest;
+    return gs_store_read_run(store, *out_id, arena, out, err);
+}
+
+/* GS_ENOTFOUND also where there is no database. */
 static gs_status find_run(const gs_cli *cli, gs_arena *arena, gs_stored_run *out, int64_t *out_id,
-                          gs_error *err)
+                          int64_t *out_newest, gs_error *err)
 {
     char path[GS_FLAG_TEXT_BYTES];
     bool is_default = false;
     gs_store *store = NULL;
     GS_TRY(gs_cli_database(cli, path, sizeof path, &is_default, err));
     GS_TRY(gs_store_open(path, GS_STORE_READ, &store, err));
-    gs_status status = gs_store_find_run(store, cli->words[0], out_id, err);
-    status = status == GS_OK ? gs_store_read_run(store, *out_id, arena, out, err) : status;
+    gs_status status = pick_run(store, cli->words[0], arena, out, out_id, out_newest, err);
     gs_store_close(store);
     return status;
 }
@@ -77,9 +95,9 @@ static int load_run(const gs_cli *cli, gs_loaded *out)
     gs_arena_init(&arena);
     gs_stored_run run;
     gs_error err = {0};
-    int64_t id = 0;
+    int64_t id = 0, newest = 0;
     char *config = NULL;
-    if (find_run(cli, &arena, &run, &id, &err) != GS_OK ||
+    if (find_run(cli, &arena, &run, &id, &newest, &err) != GS_OK ||
         config_of(&run, &config, &err) != GS_OK) {
         gs_arena_fini(&arena);
         return gs_complain_error(&err);
@@ -97,6 +115,10 @@ static int load_run(const gs_cli *cli, gs_loaded *out)
         gs_complain("run %" PRId64 " of %s, %s, is simulated again without its numbers", id,
                     run.scenario.name, out->scenario.strategies[0].label);
     }
+    if (code == GS_EXIT_OK && id != newest && !cli->flags.quiet) {
+        gs_complain("note: %s names newer runs too, up to %" PRId64 ", which did not end well",
+                    cli->words[0], newest);
+    }
     gs_arena_fini(&arena);
     return code;
 }
@@ -113,8 +135,9 @@ static int load(const gs_cli *cli, gs_loaded *out)
         gs_arena_init(&arena);
         gs_stored_run run;
         gs_error err = {0};
-        int64_t id = 0;
-        bool is_label = !is_scenario(word) && find_run(cli, &arena, &run, &id, &err) == GS_OK;
+        int64_t id = 0, newest = 0;
+        bool is_label =
+            !is_scenario(word) && find_run(cli, &arena, &run, &id, &newest, &err) == GS_OK;
         gs_arena_fini(&arena);
         if (is_label) {
             return load_run(cli, out);

@@ -158,10 +158,11 @@ static int tell_plan(const gs_cli *cli, const gs_loaded *loaded, const gs_live_c
     for (uint32_t i = 0; i < scenario->strategy_count; i++) {
         fprintf(output.text,
                 "would run %s with %" PRId64 " seed%s, %" PRId64 " time%s each, %" PRId64
-                " steps, over %s\n",
+                " step%s, over %s\n",
                 scenario->strategies[i].label, scenario->seeds, scenario->seeds == 1 ? "" : "s",
                 cli->flags.repeat, cli->flags.repeat == 1 ? "" : "s",
-                scenario->workload.budget_steps, crew->transport);
+                scenario->workload.budget_steps, scenario->workload.budget_steps == 1 ? "" : "s",
+                crew->transport);
     }
     return gs_output_close(&output);
 }

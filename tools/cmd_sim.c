@@ -81,9 +81,10 @@ static int tell_plan(const gs_cli *cli, const gs_loaded *loaded)
     }
     gs_sim_batch_header(cli, loaded, NULL, output.text);
     for (uint32_t i = 0; i < loaded->scenario.strategy_count; i++) {
-        fprintf(output.text, "would run %s with %" PRId64 " seed%s, %" PRId64 " steps each\n",
+        fprintf(output.text, "would run %s with %" PRId64 " seed%s, %" PRId64 " step%s each\n",
                 loaded->scenario.strategies[i].label, loaded->scenario.seeds,
-                loaded->scenario.seeds == 1 ? "" : "s", loaded->scenario.workload.budget_steps);
+                loaded->scenario.seeds == 1 ? "" : "s", loaded->scenario.workload.budget_steps,
+                loaded->scenario.workload.budget_steps == 1 ? "" : "s");
     }
     return gs_output_close(&output);
 }

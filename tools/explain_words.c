@@ -1,6 +1,8 @@
 #include "tools/explain_words.h"
 
+#include "tools/explain_ranks.h"
 #include "tools/message.h"
+#include "tools/recorded_step.h"
 #include "tools/scenario_load.h"
 
 #include <math.h>
@@ -13,6 +15,8 @@
 static const double MATTERS = 0.05;
 /* Nor is less than this share of it worth a line. */
 static const double WORTH_A_LINE = 0.01;
+/* An efficiency that rounds to more than 100 %. */
+static const double ABOVE_ALL = 1.005;
 
 char *gs_explain_time(double ns, char out[GS_UNIT_TEXT_BYTES])
 {
@@ -421,6 +425,24 @@ static void remark_causes(const gs_explain *explain, sayer *say, void *context)
     }
 }
 
+/* Scaling is measured by the first rank alone: others may be faster. */
+static void remark_efficiency(const gs_explain *explain, sayer *say, void *context)
+{
+    double most = 0.0;
+    uint32_t slowest = 0;
+    double factor = 1.0;
+    for (uint32_t i = 0; i < explain->scale_count; i++) {
+        most = explain->scales[i].efficiency > most ? explain->scales[i].efficiency : most;
+    }
+    if (most > ABOVE_ALL && gs_variant_slowest(explain->base, &slowest, &factor)) {
+        sayf(say, context,
+             "Efficiency is samples a second over those of rank 0 alone, times ranks: above 100 %% "
+             "where others compute faster than that one (the slowest rank takes %.2f times as long "
+             "as the fastest).",
+             factor);
+    }
+}
+
 void gs_explain_remarks(const gs_explain *explain, sayer *say, void *context)
 {
     const gs_scenario *base = explain->base;
@@ -448,6 +470,12 @@ void gs_explain_remarks(const gs_explain *explain, sayer *say, void *context)
              "without it.",
              (long long)base->noise.straggler.rank);
     }
+    char *recorded = gs_recorded_step_text(base, 0, explain->actual.mean_ns);
+    if (recorded != NULL) {
+        say(context, recorded);
+    }
+    free(recorded);
+    remark_efficiency(explain, say, context);
     if (explain->scale_count > 0) {
         say(context, "Scaling keeps the batch of a rank; rows beyond the scenario's own ranks "
                      "repeat its nodes on the same kind of network, which is extrapolated.");

@@ -114,7 +114,7 @@ static void add_columns(gs_table *table)
         {"blind", "blind", true},
         {"median error", "error_median", true},
         {"p90", "error_p90", true},
-        {"bias", "bias", true},
+        {"mean, with sign", "bias", true},
         {"last 10", "error_median_last", true},
     };
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {

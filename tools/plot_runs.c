@@ -90,7 +90,8 @@ static int end_groups(gs_plot_runs *runs, uint32_t left_out, const char *name)
         return GS_EXIT_FAILED;
     }
     if (left_out > 0) {
-        gs_complain("%s: %u runs that did not end well are left out", name, left_out);
+        gs_complain("%s: %u run%s that did not end well %s left out", name, left_out,
+                    left_out == 1 ? "" : "s", left_out == 1 ? "is" : "are");
     }
     uint32_t most = 0;
     for (uint32_t i = 0; i < runs->group_count; i++) {
@@ -98,7 +99,8 @@ static int end_groups(gs_plot_runs *runs, uint32_t left_out, const char *name)
         most = group->runs > most ? group->runs : most;
         qsort(group->step_ns, (size_t)group->step_count, sizeof *group->step_ns, ascending);
     }
-    char *title = gs_text("%s, %u seed%s each", name, most, most == 1 ? "" : "s");
+    char *title = gs_text("%s, %u %s%s each", name, most, runs->is_measured ? "run" : "seed",
+                          most == 1 ? "" : "s");
     runs->title = gs_need(gs_arena_text(&runs->arena, title));
     free(title);
     return GS_EXIT_OK;
@@ -214,6 +216,7 @@ static gs_status read_store(gs_plot_runs *runs, gs_store *store, const char *sel
     runs->groups = take(runs, count, sizeof *runs->groups);
     for (uint32_t i = 0; i < count; i++) {
         GS_TRY(gs_store_read_run(store, ids[i], &runs->arena, &all[i], err));
+        runs->is_measured = runs->is_measured || all[i].source == GS_SOURCE_LIVE;
     }
     *out_left_out = 0;
     *out_name = all[0].scenario.name;

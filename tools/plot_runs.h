@@ -20,7 +20,8 @@ typedef struct gs_plot_group {
 
 typedef struct gs_plot_runs {
     gs_arena arena;
-    const char *title;     /* "demo-ethernet, 3 seeds each" */
+    const char *title; /* "demo-ethernet, 3 seeds each"; of live runs "3 runs each" */
+    bool is_measured;
     gs_plot_group *groups; /* [group_count] in order of first appearance */
     uint32_t group_count;  /* >= 1 */
 } gs_plot_runs;

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "tools/message.h"
+#include "tools/recorded_step.h"
 #include "tools/sim_quality.h"
 
 #include <math.h>
@@ -315,6 +316,17 @@ static void put_underflow(const gs_scenario *scenario, const gs_sim_row *row, FI
     }
 }
 
+static void put_recorded(const gs_sim_report *report, uint32_t strategy, FILE *out)
+{
+    double mean_ns = report->rows[strategy].step.mean;
+    char *text =
+        report->is_measured ? NULL : gs_recorded_step_text(report->scenario, strategy, mean_ns);
+    if (text != NULL) {
+        fprintf(out, "%s\n", text);
+    }
+    free(text);
+}
+
 void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
 {
     if (report->rows[0].runs > 1 && !report->is_measured &&
@@ -337,5 +349,11 @@ void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
         put_median(row, out);
         gs_sim_put_guesses(report, row, out);
         put_underflow(report->scenario, row, out);
+        put_recorded(report, s, out);
     }
+    char *other = report->is_measured ? NULL : gs_recorded_other_text(report->scenario);
+    if (other != NULL) {
+        fprintf(out, "%s\n", other);
+    }
+    free(other);
 }

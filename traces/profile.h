@@ -86,6 +86,7 @@ typedef struct gs_profile {
     int64_t batch;            /* samples that a rank's timed step is of; 0 unknown */
     bool is_of_run;           /* durations as they were in a run, with its noise, its loader and the
                                  speeds of its nodes: a scenario applies none of them again */
+    const char *run_of;       /* the strategy of that run; NULL: not said */
     const char *const *notes; /* what the trace lacks or what was assumed: "1 step, no variance" */
     uint32_t note_count;
 } gs_profile;

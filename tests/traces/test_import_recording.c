@@ -101,6 +101,14 @@ Test(import_recording, every_rank_has_its_own_steps)
     cr_assert_eq(profile->ranks[1].step_count, 1);
     expect_segments(&profile->ranks[0].steps[1], 3000);
     expect_segments(&profile->ranks[1].steps[0], 3000);
+    cr_expect_str_eq(profile->run_of, "asp");
+    /* Rank 0 asked at 1000 and at 20000 ns, and its first pass took 3 + 2 + 1 us; nobody knows when
+     * its last step ended, nor when rank 1's only one did. */
+    cr_expect_eq(profile->ranks[0].steps[0].measured_ns, 19000);
+    cr_expect_eq(profile->ranks[0].steps[0].measured_compute_ns, 6000);
+    cr_expect_eq(profile->ranks[0].steps[0].measured_wait_ns, 13000);
+    cr_expect_eq(profile->ranks[0].steps[1].measured_ns, 0);
+    cr_expect_eq(profile->ranks[1].steps[0].measured_ns, 0);
     cr_expect_eq(profile->note_count, 0);
 }
 

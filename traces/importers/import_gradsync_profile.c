@@ -281,10 +281,11 @@ static gs_status read_rank(reader *in, const gs_json_at *object, const gs_profil
 
 static gs_status read_profile(reader *in, const gs_json_at *object, gs_profile *out)
 {
-    static const char *const KEYS[] = {"source",    "world_size", "element_bytes", "batch",
-                                       "is_of_run", "units",      "blocking",      "ranks"};
+    static const char *const KEYS[] = {"source", "world_size", "element_bytes",
+                                       "batch",  "is_of_run",  "run_of",
+                                       "units",  "blocking",   "ranks"};
     int64_t number = 0;
-    gs_json_at batch, of_run;
+    gs_json_at batch, of_run, strategy;
     GS_TRY(check_keys(object, KEYS, sizeof KEYS / sizeof KEYS[0], in->err));
     GS_TRY(member_text(in, object, "source", &out->source));
     GS_TRY(member_whole(object, "world_size", 0, INT32_MAX, &number, in->err));
@@ -296,6 +297,9 @@ static gs_status read_profile(reader *in, const gs_json_at *object, gs_profile *
     }
     if (gs_json_find(object, "is_of_run", &of_run)) {
         GS_TRY(gs_json_bool(&of_run, &out->is_of_run, in->err));
+    }
+    if (gs_json_find(object, "run_of", &strategy)) {
+        GS_TRY(member_text(in, object, "run_of", &out->run_of));
     }
     GS_TRY(read_units(in, object, out));
     GS_TRY(read_blocking(in, object, out));

@@ -15,7 +15,7 @@
 
 /* The step of a rank that is being read, and those before it. */
 typedef struct worker {
-    bool is_open;
+    bool is_open, is_ended; /* ended: a step, after which none has begun */
     int64_t began_ns, last_ns;
     gs_segment *segments; /* [2 * units + 1]: of the open step */
     uint32_t segment_count;
@@ -53,8 +53,21 @@ static void add_segment(worker *rank, gs_segment_kind kind, uint32_t index, gs_t
     rank->segments[rank->segment_count++] = (gs_segment){kind, index, duration_ns};
 }
 
+/* A step's own time, and the one until the next begins. */
+static void measure_step(const worker *rank, int64_t next_ns)
+{
+    gs_profile_step *last = &rank->steps[rank->step_count - 1];
+    last->measured_ns = next_ns - rank->began_ns;
+    last->measured_compute_ns = rank->last_ns - rank->began_ns;
+    last->measured_wait_ns = next_ns - rank->last_ns;
+}
+
 static void begin_step(worker *rank, int64_t at_ns, uint32_t units)
 {
+    if (rank->is_ended) {
+        measure_step(rank, at_ns);
+        rank->is_ended = false;
+    }
     rank->left_out += rank->is_open && rank->ready > 0 ? 1 : 0;
     rank->is_open = true;
     rank->began_ns = rank->last_ns = at_ns;
@@ -102,7 +115,9 @@ static gs_status end_step(reader *in, worker *rank, size_t record)
     memcpy(segments, rank->segments, rank->segment_count * sizeof *segments);
     rank->steps[rank->step_count++] =
         (gs_profile_step){.segments = segments, .segment_count = rank->segment_count};
+    rank->last_ns = input->at_ns;
     rank->is_open = false;
+    rank->is_ended = true;
     return GS_OK;
 }
 
@@ -215,12 +230,13 @@ static gs_status make_profile(reader *in, gs_imported *out)
                             .rank_count = about->ranks,
                             .world_size = (int32_t)about->ranks,
                             .element_bytes = bytes[about->number],
-                            .is_of_run = true};
+                            .is_of_run = true,
+                            .run_of = gs_arena_text(in->arena, about->strategy)};
     if (about->batch_per_rank > 0 && about->batch_per_rank <= GS_PROFILE_BATCH_MAX) {
         profile->batch = about->batch_per_rank;
     }
     GS_TRY(make_units(in, profile));
-    if (profile->source == NULL || in->notes.out_of_memory) {
+    if (profile->source == NULL || profile->run_of == NULL || in->notes.out_of_memory) {
         return no_memory(in);
     }
     profile->notes = in->notes.items;

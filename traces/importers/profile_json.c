@@ -120,6 +120,7 @@ static bool set_profile(gs_json *into, const gs_profile *profile)
     fine = (profile->batch == 0 || set_int(object, "batch", profile->batch)) && fine;
     fine =
         (!profile->is_of_run || gs_json_set(object, "is_of_run", gs_json_new_bool(true))) && fine;
+    fine = (profile->run_of == NULL || set_text(object, "run_of", profile->run_of)) && fine;
     fine = add_units(units, profile) && fine;
     fine = gs_json_set(object, "units", units) && fine;
     fine = add_blocking(blocking, profile) && fine;
