@@ -12,7 +12,7 @@ typedef enum gs_rng_purpose { /* part of the file format of results: append only
     GS_RNG_DATA = 1,     GS_RNG_INIT,       GS_RNG_COMPUTE_NOISE, GS_RNG_STRAGGLER,
     GS_RNG_LATENCY,      GS_RNG_BANDWIDTH,  GS_RNG_INPUT,         GS_RNG_TIES,
     GS_RNG_STRATEGY,     GS_RNG_DELAY,      GS_RNG_TEST,        GS_RNG_CODEC,
-    GS_RNG_BOOTSTRAP,    GS_RNG_PLACEMENT,  GS_RNG_PERMUTATION
+    GS_RNG_BOOTSTRAP,    GS_RNG_PLACEMENT,  GS_RNG_PERMUTATION, GS_RNG_TENANT
 } gs_rng_purpose;
 /* clang-format on */
 

@@ -137,15 +137,26 @@ static gs_status make_watch(gs_sim *sim, gs_error *err)
     return status == GS_OK ? GS_OK : no_memory(sim, err);
 }
 
+/* What kind of node a server is: that which it stands on, else the first one. */
+static const gs_node_group *server_group(const gs_scenario *scenario, uint32_t server)
+{
+    const gs_cluster *cluster = &scenario->cluster;
+    uint32_t node = cluster->server_nodes == NULL ? 0 : cluster->server_nodes[server];
+    const gs_node_group *group = cluster->groups;
+    for (; node >= group->count; group++) {
+        node -= (uint32_t)group->count;
+    }
+    return group;
+}
+
 static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
 {
     gs_sim_entity *entity = &sim->entities[index];
     bool is_worker = index < sim->job.ranks;
     entity->self = is_worker ? (gs_peer){GS_WORKER, (uint16_t)index}
                              : (gs_peer){GS_SERVER, (uint16_t)(index - sim->job.ranks)};
-    /* A server stands on the first group's kind of node. */
-    const gs_node_group *group =
-        is_worker ? gs_scenario_group_of(sim->scenario, index) : &sim->scenario->cluster.groups[0];
+    const gs_node_group *group = is_worker ? gs_scenario_group_of(sim->scenario, index)
+                                           : server_group(sim->scenario, entity->self.index);
     entity->vector_bytes_per_ns = (double)group->vector_bandwidth_bps / 8.0 / (double)GS_NS_PER_S;
     gs_entity_memory_config memory = {
         .job = &sim->job,
@@ -370,7 +381,7 @@ static void handle(gs_sim *sim, const gs_sim_event *event)
         gs_sim_world_note(sim, event->index);
         return;
     case GS_SIM_LINK:
-        gs_sim_net_link_event(&sim->net, event->index);
+        gs_sim_net_link_event(&sim->net, event->index, event->handle);
         return;
     case GS_SIM_SOCKET:
         gs_sim_net_socket_event(&sim->net, event->index, event->handle);
@@ -518,9 +529,11 @@ bool gs_sim_run(gs_sim *sim, uint64_t events)
 {
     for (uint64_t i = 0; i < events && !sim->ended; i++) {
         gs_sim_event event;
-        /* Capacities go on changing for ever: a run in which nobody is left to care has ended. */
+        /* Capacities go on changing for ever, and other jobs sending: a run in which nobody is left
+         * to care, or to be woken, has ended. */
         bool is_left = sim->drained < sim->entity_count;
-        if (is_left && gs_sim_loop_next(&sim->loop, &event)) {
+        bool is_under_way = sim->loop.own > 0 || gs_sim_net_is_flowing(&sim->net);
+        if (is_left && is_under_way && gs_sim_loop_next(&sim->loop, &event)) {
             handle(sim, &event);
         } else if (!is_left || !gs_sim_ops_return(sim)) {
             end_of_events(sim);

@@ -40,6 +40,7 @@ uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, u
         loop->limit = "10^12 events";
     }
     uint64_t order = gs_sim_loop_order(loop);
+    loop->own += kind != GS_SIM_LINK;
     uint64_t handle = order << GS_SIM_PAYLOAD_BITS | (uint64_t)kind << GS_SIM_INDEX_BITS | index;
     if (loop->limit == NULL &&
         gs_event_queue_push(loop->queue, (gs_queued_event){at, handle}) != GS_OK) {
@@ -60,5 +61,6 @@ bool gs_sim_loop_next(gs_sim_loop *loop, gs_sim_event *out)
     out->index = (uint32_t)next.key & ((UINT32_C(1) << GS_SIM_INDEX_BITS) - 1);
     out->kind = (gs_sim_event_kind)(next.key >> GS_SIM_INDEX_BITS &
                                     ((1U << (GS_SIM_PAYLOAD_BITS - GS_SIM_INDEX_BITS)) - 1));
+    loop->own -= out->kind != GS_SIM_LINK;
     return true;
 }

@@ -19,9 +19,10 @@ typedef enum gs_sim_event_kind {
     GS_SIM_WORKER,  /* worker `index` goes on */
     GS_SIM_CALL,    /* call `index` is due: a completion for a driver */
     GS_SIM_NOTE,    /* part `index` is a note that arrives */
-    GS_SIM_LINK,    /* the capacity of link `index` changes */
-    GS_SIM_SOCKET,  /* socket `index`: its flow ends, or there is something for it to do */
-    GS_SIM_DESK,    /* entity `index`: what it sends is ready, or handed to a socket */
+    GS_SIM_LINK,   /* the capacity of link `index` changes; beyond the links, a tenant's flow is due
+                    */
+    GS_SIM_SOCKET, /* socket `index`: its flow ends, or there is something for it to do */
+    GS_SIM_DESK,   /* entity `index`: what it sends is ready, or handed to a socket */
     GS_SIM_KIND_COUNT
 } gs_sim_event_kind;
 
@@ -38,6 +39,7 @@ typedef struct gs_sim_loop {
     gs_tick now;
     uint64_t sequence; /* events asked for */
     uint64_t handled;
+    uint64_t own; /* pending, and not of GS_SIM_LINK: those would go on for ever */
     uint64_t seed;
     bool shuffle_ties;
     bool out_of_memory;

@@ -5,6 +5,7 @@
 #include "sim/sim_net_cost.h"
 #include "sim/sim_net_flow.h"
 #include "sim/sim_net_socket.h"
+#include "sim/sim_net_tenant.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,7 +53,7 @@ bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena 
     bool has_sockets =
         cluster->nic.sockets == GS_SOCKETS_PROCESS || cluster->intra.sockets == GS_SOCKETS_PROCESS;
     return net->entity_bytes != NULL && (!config->loop->shuffle_ties || net->last_note != NULL) &&
-           (!has_sockets || gs_sim_sockets_init(net));
+           (!has_sockets || gs_sim_sockets_init(net)) && gs_sim_tenants_init(net);
 }
 
 /* ---------------------------------------------------------------- channels */
@@ -157,6 +158,11 @@ uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_
 /* Which channels are alone on all their links. Returns how many are not. */
 static uint32_t find_private(gs_sim_net *net, bool private_allowed, uint32_t *channels_on_link)
 {
+    for (uint32_t i = 0; i < net->tenant_count; i++) {
+        for (uint32_t hop = 0; hop < net->tenants[i].route.link_count; hop++) {
+            channels_on_link[net->tenants[i].route.links[hop]]++;
+        }
+    }
     for (uint32_t i = 0; i < net->channel_count; i++) {
         for (uint32_t hop = 0; hop < net->channels[i].route.link_count; hop++) {
             channels_on_link[net->channels[i].route.links[hop]]++;
@@ -186,7 +192,12 @@ bool gs_sim_net_seal(gs_sim_net *net, bool private_allowed, uint32_t flows_max)
         shared = find_private(net, private_allowed, channels_on_link);
     }
     gs_arena_fini(&scratch);
-    return ok && (shared + flows_max == 0 || gs_sim_flows_make(net, shared + flows_max));
+    uint32_t flows = shared + flows_max + net->tenant_count;
+    ok = ok && (flows == 0 || gs_sim_flows_make(net, flows));
+    if (ok) {
+        gs_sim_tenants_start(net);
+    }
+    return ok;
 }
 
 /* ---------------------------------------------------------------- parts */

@@ -87,7 +87,9 @@ typedef struct gs_sim_net {
     uint32_t free_flow_count, flow_capacity;
     struct gs_sim_socket *sockets;
     uint32_t socket_count, socket_capacity;
-    gs_sim_lines lines;        /* of links that are queues */
+    gs_sim_lines lines;            /* of links that are queues */
+    struct gs_sim_tenant *tenants; /* flows of other jobs: sim/sim_net_tenant.h */
+    uint32_t tenant_count, tenants_flowing;
     struct gs_sim_desk *desks; /* [entities]; NULL: no link has sockets */
     gs_sim_part *parts;
     uint32_t part_count, part_capacity, free_part;
@@ -152,7 +154,12 @@ typedef struct gs_sim_left {
 
 /* GS_SIM_CHANNEL and GS_SIM_LINK events. */
 gs_sim_left gs_sim_net_channel_event(gs_sim_net *net, uint32_t channel, uint64_t handle);
-void gs_sim_net_link_event(gs_sim_net *net, uint32_t link);
+void gs_sim_net_link_event(gs_sim_net *net, uint32_t link, uint64_t handle);
+/* Is something under way that no pending event may tell of, as its links stand still? */
+static inline bool gs_sim_net_is_flowing(const gs_sim_net *net)
+{
+    return net->flow_capacity - net->free_flow_count > net->tenants_flowing;
+}
 /* GS_SIM_DESK and GS_SIM_SOCKET events. After one of a socket ask gs_sim_net_told until it says
  * false: each time another part of it has left. */
 void gs_sim_net_desk_event(gs_sim_net *net, uint32_t entity);

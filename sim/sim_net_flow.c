@@ -2,6 +2,7 @@
 
 #include "sim/sim_net_cost.h"
 #include "sim/sim_net_socket.h"
+#include "sim/sim_net_tenant.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,6 +28,10 @@ static uint32_t longest_route(const gs_sim_net *net)
     uint32_t longest = 1;
     for (uint32_t i = 0; i < net->channel_count; i++) {
         uint32_t link_count = net->channels[i].route.link_count;
+        longest = link_count > longest ? link_count : longest;
+    }
+    for (uint32_t i = 0; i < net->tenant_count; i++) {
+        uint32_t link_count = net->tenants[i].route.link_count;
         longest = link_count > longest ? link_count : longest;
     }
     return longest;
@@ -60,8 +65,16 @@ bool gs_sim_flows_make(gs_sim_net *net, uint32_t capacity)
 
 /* ---------------------------------------------------------------- who owns what */
 
+static bool is_tenant(uint32_t owner)
+{
+    return (owner & (GS_SIM_OF_SOCKET | GS_SIM_OF_TENANT)) == GS_SIM_OF_TENANT;
+}
+
 static gs_sim_flow *flow_of(const gs_sim_net *net, uint32_t owner)
 {
+    if (is_tenant(owner)) {
+        return &net->tenants[owner & ~GS_SIM_OF_TENANT].flow;
+    }
     uint32_t place = owner & ~GS_SIM_OF_SOCKET;
     return owner == place ? &net->channels[place].flow : &net->sockets[place / 2].flows[place % 2];
 }
@@ -76,6 +89,9 @@ static void take_news(gs_sim_net *net)
         gs_sim_flow *flow = flow_of(net, owner);
         if (news->end == GS_TICK_NEVER) {
             flow->handle = 0;
+        } else if (is_tenant(owner)) {
+            uint32_t index = net->topology->link_count + (owner & ~GS_SIM_OF_TENANT);
+            flow->handle = gs_sim_loop_at(net->loop, news->end, GS_SIM_LINK, index);
         } else if (owner == place) {
             flow->handle = gs_sim_loop_at(net->loop, news->end, GS_SIM_CHANNEL, place);
         } else {
@@ -122,6 +138,9 @@ void gs_sim_net_intrude(const gs_sim_net *net, const uint32_t *links, uint32_t l
 static const gs_sim_cost *cost_of(const gs_sim_net *net, uint32_t owner)
 {
     uint32_t place = owner & ~GS_SIM_OF_SOCKET;
+    if (is_tenant(owner)) {
+        return NULL;
+    }
     if (owner == place) {
         return net->channels[place].cost;
     }
@@ -178,8 +197,12 @@ void gs_sim_net_flow_end(gs_sim_net *net, gs_sim_flow *flow)
     take_news(net);
 }
 
-void gs_sim_net_link_event(gs_sim_net *net, uint32_t link)
+void gs_sim_net_link_event(gs_sim_net *net, uint32_t link, uint64_t handle)
 {
+    if (link >= net->topology->link_count) {
+        gs_sim_tenant_event(net, link - net->topology->link_count, handle);
+        return;
+    }
     const gs_topology_link *of = &net->topology->links[link];
     gs_tick now = net->loop->now;
     double factor = gs_rate_factor(of->trace, now);

@@ -10,6 +10,8 @@
 
 /* In gs_sim_net.owner_of_flow: twice the socket, and 1 for the receiver's end, plus this. */
 #define GS_SIM_OF_SOCKET (UINT32_C(1) << 31)
+/* Or the flow of another job plus this. */
+#define GS_SIM_OF_TENANT (UINT32_C(1) << 30)
 
 /* Links that hold a flow up, with that of its connection. */
 enum { GS_SIM_SOURCES_MAX = GS_TOPOLOGY_ROUTE_MAX + 1 };

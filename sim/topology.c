@@ -193,9 +193,12 @@ const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t serv
     }
     const gs_fabric *fabric = &scenario->cluster.topology;
     bool nodes = has_nodes(scenario);
+    uint32_t hosts = gs_cluster_tenant_hosts(&scenario->cluster);
+    uint32_t singles = hosts + (scenario->cluster.server_nodes == NULL ? servers : 0);
     *topology = (gs_topology){.scenario = scenario,
-                              .entities = scenario->ranks + servers,
-                              .nodes = nodes ? scenario->nodes + servers : 0,
+                              .entities = scenario->ranks + servers + hosts,
+                              .servers = servers,
+                              .nodes = nodes ? scenario->nodes + singles : 0,
                               .nics = fabric->nics > 0 ? (uint32_t)fabric->nics : 1};
     uint32_t ports = fabric->insides == NULL ? 2 * topology->entities : 0;
     uint64_t count = nodes ? make_groups(topology, ports, arena) : ports;
@@ -243,41 +246,52 @@ const gs_topology *gs_topology_create(const gs_scenario *scenario, uint32_t serv
 
 typedef struct place {
     uint32_t node;
+    uint32_t nic;                   /* of all */
     uint32_t local;                 /* among the ranks of the node */
-    const gs_topology_group *group; /* NULL: a server */
+    const gs_topology_group *group; /* NULL: no rank */
 } place;
+
+/* A node of one entity behind the workers'. */
+static place single(const gs_topology *topology, uint32_t number)
+{
+    uint32_t nodes = topology->scenario->nodes;
+    return (place){.node = nodes + number, .nic = nodes * topology->nics + number};
+}
 
 static place place_of(const gs_topology *topology, uint32_t entity)
 {
     const gs_scenario *scenario = topology->scenario;
+    const uint32_t *server_nodes = scenario->cluster.server_nodes;
     if (entity >= scenario->ranks) {
-        return (place){.node = scenario->nodes + entity - scenario->ranks};
+        uint32_t number = entity - scenario->ranks;
+        if (server_nodes == NULL) {
+            return single(topology, number);
+        }
+        if (number >= topology->servers) {
+            return single(topology, number - topology->servers);
+        }
+        uint32_t node = server_nodes[number];
+        return (place){.node = node, .nic = node * topology->nics + number % topology->nics};
     }
     gs_place at = gs_scenario_place_of(scenario, entity);
-    return (place){.node = at.node, .local = at.local, .group = &topology->groups[at.group]};
-}
-
-static uint32_t nic_at(const gs_topology *topology, const place *at)
-{
-    uint32_t workers = topology->scenario->nodes;
-    return at->group == NULL ? workers * topology->nics + at->node - workers
-                             : at->node * topology->nics + at->group->nic_of[at->local];
+    const gs_topology_group *group = &topology->groups[at.group];
+    return (place){.node = at.node,
+                   .nic = at.node * topology->nics + group->nic_of[at.local],
+                   .local = at.local,
+                   .group = group};
 }
 
 uint32_t gs_topology_nic(const gs_topology *topology, uint32_t entity)
 {
-    if (!has_nodes(topology->scenario)) {
-        return entity;
-    }
-    place at = place_of(topology, entity);
-    return nic_at(topology, &at);
+    return has_nodes(topology->scenario) ? place_of(topology, entity).nic : entity;
 }
 
 uint32_t gs_topology_nic_count(const gs_topology *topology)
 {
     const gs_scenario *scenario = topology->scenario;
-    uint32_t servers = topology->entities - scenario->ranks;
-    return (has_nodes(scenario) ? scenario->nodes * topology->nics : scenario->ranks) + servers;
+    return has_nodes(scenario)
+               ? scenario->nodes * topology->nics + topology->nodes - scenario->nodes
+               : topology->entities;
 }
 
 /* Links of a path inside a node; backwards, from its end to its start. */
@@ -297,7 +311,7 @@ static void add_leg(const gs_topology *topology, const place *at, bool inwards, 
 {
     if (at->group != NULL && at->group->inside != NULL && at->group->inside->nic_count > 0) {
         const gs_node_graph *inside = at->group->inside;
-        uint32_t nic = nic_at(topology, at) % topology->nics;
+        uint32_t nic = at->nic % topology->nics;
         add_path(at, &inside->to_nic[(size_t)at->local * inside->nic_count + nic], inwards, route);
     }
 }
@@ -314,7 +328,7 @@ static gs_route route_inside(const gs_topology *topology, const place *a, const 
                              uint32_t from, uint32_t to)
 {
     gs_route route = {.latency_ns = topology->scenario->cluster.intra.latency_ns};
-    const gs_node_graph *inside = a->group->inside;
+    const gs_node_graph *inside = a->group == NULL ? NULL : a->group->inside;
     if (inside != NULL) {
         add_path(a, &inside->between[(size_t)a->local * inside->gpu_count + b->local], false,
                  &route);
@@ -340,8 +354,8 @@ static void add_copy(const gs_topology *topology, uint32_t entity, uint32_t inwa
 static void route_between(const gs_topology *topology, const place *a, const place *b,
                           uint64_t hash, gs_route *route)
 {
-    gs_fabric_port out = {a->node, nic_at(topology, a)};
-    gs_fabric_port in = {b->node, nic_at(topology, b)};
+    gs_fabric_port out = {a->node, a->nic};
+    gs_fabric_port in = {b->node, b->nic};
     bool nic_links = gs_fabric_has_nic_links(topology);
     add_leg(topology, a, false, route);
     if (nic_links) {

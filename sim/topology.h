@@ -16,10 +16,11 @@
  *   graph      the shortest path of the file; its links are the nics
  * Where nodes[].gpudirect is off, what leaves a rank over a nic is copied to the memory of the host
  * first, and what comes is copied from there: a link each way, the first or the last of the route.
- * Servers are nodes of one entity behind the workers'. A route's latency is that of the link class
- * it uses, once, plus hop_latency for every switch after the first (torus: every link after the
- * first), plus what links of wide area networks and graphs say. Open structs; owner of arrays: the
- * arena. */
+ * Servers are nodes of one entity behind the workers', or with servers.at stand on workers' nodes,
+ * over whose nics they go in turn; then come the hosts of other jobs, likewise. A route's latency
+ * is that of the link class it uses, once, plus hop_latency for every switch after the first
+ * (torus: every link after the first), plus what links of wide area networks and graphs say. Open
+ * structs; owner of arrays: the arena. */
 #ifndef GS_SIM_TOPOLOGY_H
 #define GS_SIM_TOPOLOGY_H
 
@@ -51,13 +52,14 @@ typedef struct gs_topology_group {
 
 typedef struct gs_topology {
     const gs_scenario *scenario;
-    uint32_t entities; /* workers, then servers */
+    uint32_t entities; /* workers, then servers, then hosts of tenants */
+    uint32_t servers;
     uint32_t link_count;
     const gs_topology_link *links;
     const gs_topology_group *groups; /* NULL: no nodes */
-    uint32_t nodes;                  /* and servers */
+    uint32_t nodes;                  /* and servers with a node of their own, and hosts */
     uint32_t nics;                   /* of a node */
-    uint32_t nic_first; /* links of nic k: up 2k, down 2k + 1 from here; servers follow the nodes.
+    uint32_t nic_first; /* links of nic k: up 2k, down 2k + 1 from here; servers and hosts follow.
                            No nic of a torus or graph has links of its own */
     uint32_t fabric_first;
     uint32_t

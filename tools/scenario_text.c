@@ -78,7 +78,10 @@ static char *servers_text(const gs_scenario *scenario)
     for (uint32_t i = 0; i < scenario->strategy_count; i++) {
         servers = scenario->servers[i] > servers ? scenario->servers[i] : servers;
     }
-    return servers == 0   ? gs_text("%s", "")
+    bool is_placed = scenario->cluster.server_nodes != NULL;
+    return servers == 0 ? gs_text("%s", "")
+           : is_placed
+               ? gs_text(", %u server%s on nodes of ranks", servers, servers == 1 ? "" : "s")
            : servers == 1 ? gs_text(", a server on its own network card")
                           : gs_text(", %u servers on their own network cards", servers);
 }

@@ -179,7 +179,7 @@ static inline void net_event(net_fixture *f, const gs_sim_event *event)
         gs_sim_net_desk_event(&f->net, event->index);
         return;
     case GS_SIM_LINK:
-        gs_sim_net_link_event(&f->net, event->index);
+        gs_sim_net_link_event(&f->net, event->index, event->handle);
         return;
     case GS_SIM_CALL:
         net_ask(f, event->index);

@@ -156,6 +156,7 @@ typedef struct mode_case {
     gs_selection_rule rules[4 * GS_COLLECTIVE_KIND_COUNT];
     gs_rate_point points[POINTS];
     gs_node_group groups[GROUPS];
+    gs_tenant tenant;
 } mode_case;
 
 static mode_case tested;
@@ -271,6 +272,18 @@ static void add_costs(mode_case *of, uint64_t number)
         of->groups[0].gpudirect = GS_GPUDIRECT_OFF;
         cluster->nic.staging_bps = (int64_t)(4 + 10 * draw(number, 32, 5, 2)) * 1000000000;
         cluster->nic.staging_chunk_bytes = 8192;
+    }
+    if (draw(number, 32, 7, 3) == 0 &&
+        (of->job.scenario.nodes > 1 || !gs_cluster_has_nodes(cluster))) {
+        of->tenant = (gs_tenant){.pattern = (int)draw(number, 32, 8, 2),
+                                 .flows = 2,
+                                 .bytes = 20000 + (int64_t)draw(number, 32, 9, 100000),
+                                 .period_ns = (gs_time_ns)draw(number, 32, 10, 900) * GS_NS_PER_US,
+                                 .from = -1,
+                                 .to = -1,
+                                 .seed = (int64_t)number};
+        cluster->tenants = &of->tenant;
+        cluster->tenant_count = 1;
     }
     if (draw(number, 32, 6, 8) == 0) { /* always message by message */
         cluster->nic.eager_bytes = 10000;

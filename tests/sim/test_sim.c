@@ -390,7 +390,9 @@ static void another_order(gs_world *world, void *state, const gs_event *event)
     (void)gs_all_reduce(world, 1 - first, (gs_slice){GS_GRAD, 100, 100}, 7);
 }
 
-static gs_sim_result run_odd(void (*at_the_end)(gs_world *, void *, const gs_event *))
+/* tenant: another job on the same nics, or NULL. */
+static gs_sim_result run_odd_beside(const gs_tenant *tenant,
+                                    void (*at_the_end)(gs_world *, void *, const gs_event *))
 {
     gs_strategy odd = {.struct_bytes = sizeof(gs_strategy),
                        .name = "odd",
@@ -406,9 +408,24 @@ static gs_sim_result run_odd(void (*at_the_end)(gs_world *, void *, const gs_eve
     small_job job;
     small_job_init(&job, &config, NULL);
     small_job_use(&job, &odd, NULL);
+    job.scenario.cluster.tenants = tenant;
+    job.scenario.cluster.tenant_count = tenant == NULL ? 0 : 1;
     gs_sim_result result = run_with(&job, (gs_sim_config){.seed = 1});
     small_job_fini(&job);
     return result;
+}
+
+static gs_sim_result run_odd(void (*at_the_end)(gs_world *, void *, const gs_event *))
+{
+    return run_odd_beside(NULL, at_the_end);
+}
+
+Test(sim, another_job_that_goes_on_for_ever_hides_no_deadlock)
+{
+    gs_tenant tenant = {.flows = 2, .bytes = 1000, .from = -1, .to = -1};
+    gs_sim_result result = run_odd_beside(&tenant, all_but_one);
+    cr_assert_eq(result.status, GS_EDEADLOCK);
+    cr_assert_str_eq(result.error.text, run_odd(all_but_one).error.text);
 }
 
 Test(sim, a_rank_that_does_not_join_is_a_deadlock_that_names_who_waits)

@@ -509,6 +509,30 @@ Test(topology, a_graph_takes_its_shortest_paths)
 
 /* --- placement ------------------------------------------------------------------------------ */
 
+/* Two nodes of two ranks, two nics each; three servers on nodes 1, 0 and 1. */
+Test(topology, servers_stand_on_the_nodes_of_the_list_in_turn)
+{
+    read_cluster(2, 2, "\"kind\":\"nodes\",\"nics\":2",
+                 ",\"servers\":{\"count\":3,\"at\":\"node:nodes0/1,node:nodes0/0\"}");
+    const gs_topology *topology = topology_of();
+    check_routes(topology);
+    cr_assert_eq(topology->nodes, 2u);
+    cr_assert_eq(gs_topology_nic_count(topology), 4u);
+    /* Entities 4 to 6; server k has nic k modulo 2 of its node. */
+    cr_expect_eq(gs_topology_nic(topology, 4), 2u);
+    cr_expect_eq(gs_topology_nic(topology, 5), 1u);
+    cr_expect_eq(gs_topology_nic(topology, 6), 2u);
+    gs_route inside = gs_topology_route(topology, 2, 4, 0);
+    cr_expect(!inside.over_nic && inside.link_count == 2);
+    cr_expect_eq(inside.links[0], 2u * 2);     /* out of the port of rank 2, */
+    cr_expect_eq(inside.links[1], 2u * 4 + 1); /* into that of the server */
+    gs_route over = gs_topology_route(topology, 0, 4, 0);
+    cr_expect(over.over_nic && over.link_count == 2);
+    cr_expect_eq(over.links[1], topology->nic_first + 2 * 2 + 1);
+    cr_expect(!gs_topology_route(topology, 4, 6, 0).over_nic); /* on one node */
+    cr_expect(gs_topology_route(topology, 4, 5, 0).over_nic);
+}
+
 Test(topology, ranks_in_turn_are_far_apart)
 {
     read_cluster(4, 2, "\"kind\":\"nodes\"", ",\"placement\":{\"order\":\"round_robin\"}");

@@ -161,7 +161,6 @@ Test(scenario, each_section_without_an_engine_refuses_a_run_by_name)
     } cases[] = {
         {"faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"rank\":2}]",
          "faults: not supported yet; remove it"},
-        {"cluster.servers.at=node:gpu/1", "cluster.servers.at: not supported yet; remove it"},
         {"cluster.links.nic.bandwidth={\"sweep\":[\"1Gbit/s\",\"2Gbit/s\"]}",
          "cluster.links.nic.bandwidth: has several values; `gradsync sweep` runs them all, others "
          "take one"},

@@ -148,13 +148,16 @@ Test(scenario_errors, of_servers_and_placement)
     static const refusal cases[] = {
         {GS_EINVAL, "cluster.servers.at=node:x/0",
          "cluster.servers.at" HERE "\"node:x/0\" is no node of the cluster; write node:NAME/INDEX, "
-         "such as node:gpu/0"},
+         "such as node:gpu/0, or several with commas between"},
         {GS_EINVAL, "cluster.servers.at=node:gpu/2",
          "cluster.servers.at" HERE "\"node:gpu/2\" is no node of the cluster; write "
-         "node:NAME/INDEX, such as node:gpu/0"},
+         "node:NAME/INDEX, such as node:gpu/0, or several with commas between"},
+        {GS_EINVAL, "cluster.servers.at=node:gpu/1,,node:gpu/0",
+         "cluster.servers.at" HERE "\"\" is no node of the cluster; write node:NAME/INDEX, such as "
+         "node:gpu/0, or several with commas between"},
         {GS_EINVAL, "cluster.servers.at=gpu/0",
          "cluster.servers.at" HERE "\"gpu/0\" is no node of the cluster; write node:NAME/INDEX, "
-         "such as node:gpu/0"},
+         "such as node:gpu/0, or several with commas between"},
         {GS_EINVAL, "cluster.servers.count=65530",
          "cluster.servers.count" HERE "65530 servers and 8 ranks are over 65534 entities; lower "
          "one"},

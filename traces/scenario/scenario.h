@@ -116,6 +116,19 @@ typedef enum gs_link_class {
 
 extern const char *const gs_link_class_names[]; /* by gs_link_class, NULL-terminated */
 
+typedef enum gs_tenant_pattern { GS_TENANT_PAIRS, GS_TENANT_INCAST } gs_tenant_pattern;
+
+/* cluster.tenants[]: another job on the same fabric, as flows that are there and nothing else. */
+typedef struct gs_tenant {
+    int pattern;          /* gs_tenant_pattern */
+    int64_t flows;        /* side by side */
+    int64_t hosts;        /* nodes of its own, behind the servers; 0: its processes are on ours */
+    int64_t bytes;        /* of a message */
+    gs_time_ns period_ns; /* of a flow, from one message to the next; 0: one after the other */
+    int64_t from, to;     /* hosts of its own, else ranks whose place it shares; -1: by chance */
+    int64_t seed;         /* of pairs, and of when flows begin */
+} gs_tenant;
+
 typedef struct gs_cluster {
     gs_fabric topology;
     const gs_node_group *groups;
@@ -126,6 +139,9 @@ typedef struct gs_cluster {
     double server_usd_per_hour, server_watts; /* of each of them; 0: not stated */
     const uint32_t *slot_of; /* [ranks]: where ranks are; slots are numbered node by node in file
                                 order. NULL: rank r is in slot r */
+    const uint32_t *server_nodes; /* [servers]: where they are; NULL: each on a node of its own */
+    const gs_tenant *tenants;
+    uint32_t tenant_count;
     gs_tuning tuning;
     const gs_codec_cost *codecs;
     uint32_t codec_count;
@@ -135,6 +151,16 @@ typedef struct gs_cluster {
 static inline bool gs_cluster_has_nodes(const gs_cluster *cluster)
 {
     return cluster->topology.kind != GS_TOPOLOGY_SWITCH;
+}
+
+/* Nodes of tenants' own. */
+static inline uint32_t gs_cluster_tenant_hosts(const gs_cluster *cluster)
+{
+    uint32_t hosts = 0;
+    for (uint32_t i = 0; i < cluster->tenant_count; i++) {
+        hosts += (uint32_t)cluster->tenants[i].hosts;
+    }
+    return hosts;
 }
 
 typedef struct gs_input_stage {

@@ -80,7 +80,7 @@ static const gs_field servers_fields[] = {
     {"count", GS_FIELD_INT, GS_FIELD_AT(gs_servers_config, count), "0", 0, GS_ENTITIES_MAX, NULL,
      "parameter-server entities offered"},
     {"at", GS_FIELD_TEXT, GS_FIELD_AT(gs_servers_config, at), "", 0, 0, NULL,
-     "node they stand on, \"node:NAME/INDEX\"; empty: nodes of their own"},
+     "nodes that they stand on in turn, \"node:NAME/INDEX\" with commas between; empty: nodes of their own"},
     {"usd_per_hour", GS_FIELD_REAL, GS_FIELD_AT(gs_servers_config, usd_per_hour), "0", 0, 1e6, NULL,
      "price of one server, yours; 0: not stated"},
     {"watts", GS_FIELD_REAL, GS_FIELD_AT(gs_servers_config, watts), "0", 0, 1e7, NULL,
@@ -194,22 +194,63 @@ static gs_status read_nodes(gs_scenario_reader *reader, gs_error *err)
 
 /* --- servers -------------------------------------------------------------------------------- */
 
-/* "node:NAME/INDEX" names a node that is there? */
-static bool is_node(const gs_cluster *cluster, const char *at)
+/* The node that "node:NAME/INDEX" names; UINT32_MAX: none that is there. */
+static uint32_t node_at(const gs_cluster *cluster, const char *at, size_t bytes)
 {
-    const char *slash = strrchr(at, '/');
-    if (strncmp(at, "node:", 5) != 0 || slash == NULL || slash[1] == '\0' ||
-        strspn(slash + 1, "0123456789") != strlen(slash + 1) || strlen(slash + 1) > 5) {
-        return false;
+    const char *slash = memchr(at, '/', bytes);
+    size_t name = slash == NULL ? 0 : (size_t)(slash - at);
+    size_t digits = slash == NULL ? 0 : bytes - name - 1;
+    if (bytes < 5 || strncmp(at, "node:", 5) != 0 || slash == NULL || digits == 0 || digits > 5 ||
+        strspn(slash + 1, "0123456789") < digits) {
+        return UINT32_MAX;
     }
-    size_t length = (size_t)(slash - at) - 5;
+    uint32_t first = 0;
     for (uint32_t i = 0; i < cluster->group_count; i++) {
         const gs_node_group *group = &cluster->groups[i];
-        if (strlen(group->name) == length && strncmp(group->name, at + 5, length) == 0) {
-            return strtol(slash + 1, NULL, 10) < group->count;
+        if (strlen(group->name) == name - 5 && strncmp(group->name, at + 5, name - 5) == 0) {
+            int64_t index = strtol(slash + 1, NULL, 10);
+            return index < group->count ? first + (uint32_t)index : UINT32_MAX;
         }
+        first += (uint32_t)group->count;
     }
-    return false;
+    return UINT32_MAX;
+}
+
+/* Servers stand on the nodes of the list in turn. */
+static gs_status place_servers(gs_scenario_reader *reader, gs_error *err)
+{
+    gs_cluster *cluster = &reader->out->cluster;
+    const char *path = "cluster.servers.at";
+    uint32_t nodes[GS_FILE_BYTES];
+    uint32_t count = 0;
+    for (const char *at = reader->servers.at; *at != '\0'; count++) {
+        size_t bytes = strcspn(at, ",");
+        nodes[count] = node_at(cluster, at, bytes);
+        if (nodes[count] == UINT32_MAX) {
+            return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                                    "\"%.*s\" is no node of the cluster; write node:NAME/INDEX, "
+                                    "such as node:%s/0, or several with commas between",
+                                    (int)bytes, at, cluster->groups[0].name);
+        }
+        at += bytes + (at[bytes] == ',' ? 1 : 0);
+    }
+    const gs_fabric *fabric = &cluster->topology;
+    if (!gs_cluster_has_nodes(cluster) || fabric->inside != GS_INSIDE_SWITCH ||
+        fabric->node_file[0] != '\0') {
+        return gs_scenario_fail(reader, GS_EINVAL, path, err,
+                                "\"%s\" wants nodes whose inside is a switch, which servers have a "
+                                "port of too; say topology.inside \"switch\" and a kind with nodes",
+                                reader->servers.at);
+    }
+    uint32_t *server_nodes = GS_TAKE(reader->arena, uint32_t, (size_t)reader->servers.count);
+    if (server_nodes == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    for (int64_t i = 0; i < reader->servers.count; i++) {
+        server_nodes[i] = nodes[i % count];
+    }
+    cluster->server_nodes = server_nodes;
+    return GS_OK;
 }
 
 static gs_status read_servers(gs_scenario_reader *reader, gs_error *err)
@@ -219,13 +260,7 @@ static gs_status read_servers(gs_scenario_reader *reader, gs_error *err)
     out->cluster.server_usd_per_hour = reader->servers.usd_per_hour;
     out->cluster.server_watts = reader->servers.watts;
     if (reader->servers.at[0] != '\0') {
-        if (!is_node(&out->cluster, reader->servers.at)) {
-            return gs_scenario_fail(reader, GS_EINVAL, "cluster.servers.at", err,
-                                    "\"%s\" is no node of the cluster; write node:NAME/INDEX, such "
-                                    "as node:%s/0",
-                                    reader->servers.at, out->cluster.groups[0].name);
-        }
-        gs_scenario_unsupported(reader, "cluster.servers.at: not supported yet; remove it");
+        GS_TRY(place_servers(reader, err));
     }
     if (reader->servers.count > GS_ENTITIES_MAX - (int64_t)out->ranks) {
         return gs_scenario_fail(reader, GS_EINVAL, "cluster.servers.count", err,
@@ -307,6 +342,7 @@ gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err)
     GS_TRY(gs_scenario_read_codec_costs(reader, err));
     GS_TRY(read_servers(reader, err));
     GS_TRY(gs_scenario_read_placement(reader, err));
+    GS_TRY(gs_scenario_read_tenants(reader, err));
     return gs_scenario_read_topology(reader, err);
 }
 
@@ -401,6 +437,7 @@ bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root)
                               cluster->codec_count) &&
          ok;
     ok = gs_scenario_write_collectives(reader, part) && ok;
+    ok = gs_scenario_write_tenants(reader, part) && ok;
     ok = gs_scenario_write_tuning(reader, part) && ok;
     return gs_json_set(root, "cluster", part) && ok;
 }

@@ -406,6 +406,12 @@ static void check_noise(gs_scenario_reader *reader)
     if (!is_of_run) {
         check_law(reader, "noise.input", &noise->input);
     }
+    if (out->cluster.servers == 0) {
+        static const char *const at[] = {"at", NULL};
+        effect servers = {"cluster.servers", &gs_scenario_servers_table, &reader->servers,
+                          ANYWHERE};
+        note_unused(reader, &servers, at, "count is 0, there are no servers");
+    }
     if (out->workload.input.time_ns == 0 && !is_of_run) {
         check_law_used(reader, "noise.input", &noise->input, ANYWHERE,
                        "there is no loader; say workload.input.time");

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/nearest.h"
 
-enum { NAMES_MAX = 256, SECTIONS = 33, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
+enum { NAMES_MAX = 256, SECTIONS = 34, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
 
 typedef struct section {
     const char *path;            /* "a.b[]": each element of the list a.b */
@@ -33,9 +33,9 @@ const gs_field_table gs_scenario_root_table =
 static const char *const root_keys[] = {"extends", "cluster",     "workload", "noise",
                                         "faults",  "strategies",  "live",     "evaluate",
                                         "gates",   "calibration", NULL};
-static const char *const cluster_keys[] = {"regions", "wan",       "topology",    "nodes",
-                                           "links",   "placement", "servers",     "codecs",
-                                           "tuning",  "nccl",      "collectives", NULL};
+static const char *const cluster_keys[] = {"regions",     "wan",     "topology", "nodes",  "links",
+                                           "placement",   "servers", "codecs",   "tuning", "nccl",
+                                           "collectives", "tenants", NULL};
 static const char *const placement_keys[] = {"slots", NULL};
 static const char *const tuning_keys[] = {"measured", NULL};
 static const char *const link_keys[] = {"nic", "intra", NULL};
@@ -65,6 +65,7 @@ static const section sections[SECTIONS] = {
     {"cluster.codecs[]", &gs_scenario_codec_cost_table, NULL},
     {"cluster.regions[]", &gs_scenario_region_table, NULL},
     {"cluster.wan[]", &gs_scenario_wan_table, NULL},
+    {"cluster.tenants[]", &gs_scenario_tenant_table, NULL},
     {"workload", &gs_scenario_workload_table, workload_keys},
     {"workload.input", &gs_scenario_input_table, NULL},
     {"workload.memory", &gs_scenario_memory_table, NULL},

@@ -23,7 +23,7 @@ typedef struct gs_placement_config {
 
 typedef struct gs_servers_config {
     int64_t count;
-    char at[GS_NAME_BYTES + 32];
+    char at[GS_FILE_BYTES];
     double usd_per_hour;
     double watts;
 } gs_servers_config;
@@ -129,6 +129,8 @@ gs_status gs_scenario_read_cluster(gs_scenario_reader *reader, gs_error *err);
 /* Once nodes, links and servers are known: where ranks are; what is inside nodes and joins them. */
 gs_status gs_scenario_read_placement(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_topology(gs_scenario_reader *reader, gs_error *err);
+/* Other jobs; once places are known, before the topology that has room for them. */
+gs_status gs_scenario_read_tenants(gs_scenario_reader *reader, gs_error *err);
 /* Sets "k=v,k=v"; text is cut up. */
 gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char *text,
                                 gs_error *err);
@@ -179,6 +181,7 @@ gs_status gs_scenario_check_effects(gs_scenario_reader *reader, gs_error *err);
 
 bool gs_scenario_write_cluster(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_placement(const gs_scenario_reader *reader, gs_json *cluster);
+bool gs_scenario_write_tenants(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_topology(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_collectives(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_tuning(const gs_scenario_reader *reader, gs_json *cluster);
@@ -198,6 +201,7 @@ extern const gs_field_table gs_scenario_root_table;
 extern const gs_field_table gs_scenario_topology_table;
 extern const gs_field_table gs_scenario_region_table;
 extern const gs_field_table gs_scenario_wan_table;
+extern const gs_field_table gs_scenario_tenant_table;
 extern const gs_field_table gs_scenario_node_table;
 extern const gs_field_table gs_scenario_nic_table;
 extern const gs_field_table gs_scenario_intra_table;

@@ -92,10 +92,12 @@ static gs_status fail_field(const gs_scenario_reader *reader, const char *key, g
     return gs_scenario_fail(reader, GS_EINVAL, path, err, "%s", text);
 }
 
-/* Nodes and servers: what the topology has a place for. */
+/* Nodes, servers and other jobs' hosts: what the topology has a place for. */
 static uint32_t places_of(const gs_scenario_reader *reader)
 {
-    return reader->out->nodes + (uint32_t)reader->servers.count;
+    const gs_cluster *cluster = &reader->out->cluster;
+    uint32_t servers = cluster->server_nodes == NULL ? (uint32_t)reader->servers.count : 0;
+    return reader->out->nodes + servers + gs_cluster_tenant_hosts(cluster);
 }
 
 /* --- inside nodes ----------------------------------------------------------------------------- */
