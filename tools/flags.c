@@ -1,6 +1,7 @@
 #include "tools/flags.h"
 
 #include "base/assert.h"
+#include "tools/recommend/trial.h"
 #include "traces/scenario/scenario.h"
 
 static const char *const gs_color_names[] = {"auto", "always", "never", NULL};
@@ -11,6 +12,7 @@ static const char *const gs_inconclusive_names[] = {"pass", "fail", NULL};
 
 enum {
     SIM = 1 << GS_VERB_sim,
+    RECOMMEND = 1 << GS_VERB_recommend,
     LIVE = 1 << GS_VERB_live,
     CALIBRATE = 1 << GS_VERB_calibrate,
     CHECK = 1 << GS_VERB_check,

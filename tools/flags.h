@@ -24,9 +24,10 @@ enum { GS_INCONCLUSIVE_PASS, GS_INCONCLUSIVE_FAIL };
 
 typedef struct gs_flags {
     bool json, csv, markdown, quiet, verbose, dry_run, strict, man, help, version;
-    int color, progress, log, steps, transport, network_mode, inconclusive;
+    int color, progress, log, steps, transport, network_mode, inconclusive, objective;
     double alpha;
-    int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit;
+    int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit, max_memory, budget;
+    double min_accuracy, min_fidelity;
     char db[GS_FLAG_TEXT_BYTES], output[GS_FLAG_TEXT_BYTES], scenario[GS_FLAG_TEXT_BYTES],
         tolerance[GS_FLAG_TEXT_BYTES], recording[GS_FLAG_TEXT_BYTES], replay[GS_FLAG_TEXT_BYTES];
     char timeline[GS_FLAG_TEXT_BYTES], window[GS_LABEL_BYTES];

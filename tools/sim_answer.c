@@ -6,6 +6,7 @@
 #include "tools/message.h"
 #include "tools/scenario_load.h"
 #include "tools/sim_quality.h"
+#include "tools/simpler.h"
 #include "traces/stats/permutation.h"
 
 #include <math.h>
@@ -61,21 +62,11 @@ static char *sure_step_text(const gs_sim_report *report, const gs_spread *step)
                    report->is_measured ? "runs" : "seeds");
 }
 
-/* How many parameters the label sets. */
-static size_t parameters(const gs_sim_row *row)
-{
-    size_t count = 0;
-    for (const char *at = strchr(row->label, '='); at != NULL; at = strchr(at + 1, '=')) {
-        count++;
-    }
-    return count;
-}
-
-/* Fewer parameters, then earlier in the file: rows stand in its order. */
+/* Fewer parts of the label, then earlier in the file: rows stand in its order. */
 static const gs_sim_row *simpler(const gs_sim_row *a, const gs_sim_row *b)
 {
-    if (parameters(a) != parameters(b)) {
-        return parameters(a) < parameters(b) ? a : b;
+    if (gs_label_parts(a->label) != gs_label_parts(b->label)) {
+        return gs_label_parts(a->label) < gs_label_parts(b->label) ? a : b;
     }
     return a < b ? a : b;
 }

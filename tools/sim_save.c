@@ -116,10 +116,8 @@ gs_status gs_sim_store_finish(gs_sim_batch *batch, gs_error *err)
     return batch->status;
 }
 
-gs_json *gs_sim_document(const gs_sim_batch *batch, const gs_sim_report *report, const char *answer,
-                         int exit_code)
+void gs_sim_document_runs(const gs_sim_batch *batch, gs_json *document)
 {
-    gs_json *document = gs_need(gs_result_json_create(batch->command, &batch->environment));
     gs_error err = {0};
     uint32_t count = batch->scenario->strategy_count * batch->seeds;
     for (uint32_t i = 0; i < count; i++) {
@@ -133,6 +131,14 @@ gs_json *gs_sim_document(const gs_sim_batch *batch, const gs_sim_report *report,
         }
         free_inputs(&run);
     }
+}
+
+gs_json *gs_sim_document(const gs_sim_batch *batch, const gs_sim_report *report, const char *answer,
+                         int exit_code)
+{
+    gs_json *document = gs_need(gs_result_json_create(batch->command, &batch->environment));
+    gs_error err = {0};
+    gs_sim_document_runs(batch, document);
     if (!gs_json_set(document, "strategies", gs_sim_report_json(report))) {
         gs_need(NULL);
     }

@@ -39,6 +39,9 @@ GS_MUST_USE gs_status gs_sim_store_finish(gs_sim_batch *batch, gs_error *err);
  * of gs_cli_database and gs_store_open. */
 GS_MUST_USE gs_status gs_sim_store_begin(gs_sim_batch *batch, gs_error *err);
 
+/* Adds the runs that were started to a document of traces/result_json.h. */
+void gs_sim_document_runs(const gs_sim_batch *batch, gs_json *document);
+
 /* The whole document with the answer and the exit code. Out of memory ends the program. Owner:
  * caller. */
 gs_json *gs_sim_document(const gs_sim_batch *batch, const gs_sim_report *report, const char *answer,

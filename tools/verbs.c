@@ -26,6 +26,21 @@ static const char *const details[GS_VERB_COUNT] = {
         "gradsync sim my.json cluster.links.nic.bandwidth=25Gbit/s -s "
         "allreduce:bucket=10MiB" EXAMPLE
         "gradsync sim demo-ethernet --seeds 5 --json | jq .runs[0].metrics.step_p50_ns",
+    [GS_VERB_recommend] =
+        "Finds the strategy that reaches the target of SCENARIO with the least --objective: of a "
+        "bundled list and of what the scenario names, or of plain all-reduce and what -s names. "
+        "Those that do not run here, do not fit, or cannot win by their time per sample leave "
+        "first; the others are tuned (learning rate) and raced with real gradients; the finalists "
+        "run again on the scenario's own seeds, which are stored. Of strategies that tie the "
+        "simpler one is recommended. Prints also where the choice flips, what to fall back to at "
+        "run time, what rules of thumb would have cost, and settings to paste into PyTorch, "
+        "DeepSpeed, Horovod or torchft. How it decides is in docs/recommend.md.\n\n"
+        "Without real gradients or a target only strategies with the updates of plain SGD are "
+        "compared, by their time per sample. The answer does not depend on --jobs; with --budget "
+        "it depends on how fast this machine is.\n" EXAMPLE
+        "gradsync recommend demo-ethernet" EXAMPLE
+        "gradsync recommend my.json --min-accuracy 0.97 --budget 60s" EXAMPLE
+        "gradsync recommend my.json -s allreduce+fp16 -s local_sgd:period=16 --objective cost",
     [GS_VERB_live] =
         "Runs the strategies of SCENARIO where time is a clock: the same objects as in sim, on "
         "threads of this process, or started by mpirun, srun or torchrun on every rank, one "

@@ -306,6 +306,7 @@ typedef struct gs_scenario {
     uint32_t strategy_count;
     int64_t seeds;          /* evaluate.seeds */
     int64_t evaluate_every; /* steps between evaluations of the model; 0: 20 in the budget */
+    double alpha;           /* evaluate.alpha: chance of a wrong difference that is accepted */
     bool stops_at_target;   /* a simulated run ends where an evaluation reaches the target */
     int network_mode;       /* gs_network_mode */
     uint32_t ranks;         /* total */

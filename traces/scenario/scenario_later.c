@@ -238,6 +238,7 @@ gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err)
                                    &reader->evaluate, err));
     reader->out->seeds = reader->evaluate.seeds;
     reader->out->evaluate_every = reader->evaluate.every;
+    reader->out->alpha = reader->evaluate.alpha;
     reader->out->stops_at_target = reader->evaluate.stop == 1;
     reader->out->network_mode = reader->evaluate.network_mode;
     if (reader->out->stops_at_target && !(reader->out->workload.target_value > 0.0)) {

@@ -1,0 +1,482 @@
+/* recommend: which strategy reaches the target of a scenario with the least time, cost, energy or
+ * samples; how sure that is, and what would change it. */
+#include "base/config.h"
+#include "tools/explain_ranks.h"
+#include "tools/interrupt.h"
+#include "tools/message.h"
+#include "tools/output.h"
+#include "tools/places.h"
+#include "tools/recommend/page.h"
+#include "tools/recommend/rates.h"
+#include "tools/recommend/screen.h"
+#include "tools/run_one.h"
+#include "tools/scenario_load.h"
+#include "tools/sim_batch.h"
+#include "tools/version.h"
+#include "tools/verbs.h"
+#include "traces/result_json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORD_BYTES = 64 };
+
+#define NS_PER_HOUR 3.6e12
+
+/* --- what is asked for ------------------------------------------------------------------------ */
+
+static double node_price(const gs_recommend *all, const gs_node_group *group)
+{
+    return all->objective == GS_OBJECTIVE_COST ? group->usd_per_hour : group->watts;
+}
+
+/* Prices are the user's: without them there is no cost. */
+static int check_prices(const gs_recommend *all)
+{
+    bool is_priced = all->objective == GS_OBJECTIVE_COST || all->objective == GS_OBJECTIVE_ENERGY;
+    const char *key = all->objective == GS_OBJECTIVE_COST ? "usd_per_hour" : "watts";
+    const gs_cluster *cluster = &all->scenario->cluster;
+    for (uint32_t i = 0; is_priced && i < cluster->group_count; i++) {
+        if (!(node_price(all, &cluster->groups[i]) > 0.0)) {
+            gs_complain("%s: --objective %s: cluster.nodes[%u].%s is not stated; set "
+                        "cluster.nodes.%u.%s=%s, of one node",
+                        all->scenario->name, gs_objective_names[all->objective], i, key, i, key,
+                        all->objective == GS_OBJECTIVE_COST ? "PRICE" : "WATTS");
+            return GS_EXIT_USAGE;
+        }
+    }
+    return GS_EXIT_OK;
+}
+
+static int check_limits(const gs_recommend *all)
+{
+    const gs_cli *cli = all->cli;
+    const gs_workload *workload = &all->scenario->workload;
+    gs_error err = {0};
+    if (cli->flags.label[0] != '\0' && gs_store_check_label(cli->flags.label, &err) != GS_OK) {
+        return gs_complain_error(&err);
+    }
+    if (gs_scenario_runnable(all->scenario, &err) != GS_OK && err.code != GS_ELIMIT) {
+        return gs_complain_error(&err);
+    }
+    if (cli->flags.min_accuracy > 0.0 &&
+        (!workload->real_gradients || workload->quality != GS_ACCURACY)) {
+        gs_complain("%s: --min-accuracy: %s; leave it out, or set %s", all->scenario->name,
+                    workload->real_gradients ? "what is learned has no accuracy"
+                                             : "nothing is learned",
+                    workload->real_gradients ? "workload.target.metric=accuracy"
+                                             : "workload.real_gradients=true");
+        return GS_EXIT_USAGE;
+    }
+    if (cli->flags.min_fidelity > 0.0 && !workload->real_gradients) {
+        gs_complain("%s: --min-fidelity: there are no updates to compare; leave it out, or set "
+                    "workload.real_gradients=true",
+                    all->scenario->name);
+        return GS_EXIT_USAGE;
+    }
+    if (all->objective == GS_OBJECTIVE_SAMPLES && !all->learns) {
+        gs_complain("%s: --objective samples: there is no target to count them to; set "
+                    "workload.real_gradients=true and workload.target.value",
+                    all->scenario->name);
+        return GS_EXIT_USAGE;
+    }
+    if (cli->from[GS_FLAG_seeds] == GS_FROM_FLAG && all->scenario->seeds > GS_CONFIRM_SEEDS_MAX) {
+        gs_complain("--seeds %" PRId64 ": at most %d confirm a recommendation; give fewer",
+                    all->scenario->seeds, GS_CONFIRM_SEEDS_MAX);
+        return GS_EXIT_USAGE;
+    }
+    return check_prices(all);
+}
+
+static void take_flags(const gs_cli *cli, const gs_scenario *scenario, gs_recommend *out)
+{
+    const gs_flags *flags = &cli->flags;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    double target = scenario->workload.target_value;
+    *out = (gs_recommend){
+        .cli = cli,
+        .scenario = scenario,
+        .objective = (gs_objective)flags->objective,
+        .min_accuracy = flags->min_accuracy > 0.0 ? flags->min_accuracy : (double)NAN,
+        .min_fidelity = flags->min_fidelity > 0.0 ? flags->min_fidelity : (double)NAN,
+        .max_memory_bytes = flags->max_memory,
+        .jobs = flags->jobs > 0  ? flags->jobs
+                : processors < 1 ? 1
+                                 : processors,
+        .threads = flags->threads,
+        .target = flags->min_accuracy > target ? flags->min_accuracy : target,
+        .began_ns = gs_wall_ns(),
+    };
+    out->learns = scenario->workload.real_gradients && out->target > 0.0;
+    gs_arena_init(&out->arena);
+}
+
+/* --- arms ------------------------------------------------------------------------------------- */
+
+static void start_reader(gs_recommend *all, char *text)
+{
+    const char *user_dir = gs_places_scenarios();
+    all->reader = (gs_arm_reader){
+        .name = all->scenario->name,
+        .text = text,
+        .data_dir = gs_places_data(),
+        .user_dir = user_dir[0] == '\0' ? NULL : user_dir,
+        .arena = &all->arena,
+    };
+    if (all->target > all->scenario->workload.target_value) {
+        char word[WORD_BYTES];
+        snprintf(word, sizeof word, "workload.target.value=%.17g", all->target);
+        all->reader.overrides[all->reader.override_count++] = "workload.target.metric=accuracy";
+        all->reader.overrides[all->reader.override_count++] =
+            gs_need(gs_arena_text(&all->arena, word));
+    }
+    if (all->scenario->stops_at_target) {
+        all->reader.overrides[all->reader.override_count++] = "evaluate.stop=budget";
+    }
+}
+
+/* Of a ns of all its nodes. 0: its servers have no price. */
+static double price_of(const gs_recommend *all, const gs_arm *arm)
+{
+    const gs_cluster *cluster = &arm->scenario->cluster;
+    if (all->objective == GS_OBJECTIVE_TIME || all->objective == GS_OBJECTIVE_SAMPLES) {
+        return 1.0;
+    }
+    double sum = 0.0;
+    for (uint32_t i = 0; i < cluster->group_count; i++) {
+        sum += node_price(all, &cluster->groups[i]) * (double)cluster->groups[i].count;
+    }
+    double server =
+        all->objective == GS_OBJECTIVE_COST ? cluster->server_usd_per_hour : cluster->server_watts;
+    uint32_t servers = arm->scenario->servers[0];
+    return servers > 0 && !(server > 0.0) ? 0.0 : (sum + server * servers) / NS_PER_HOUR;
+}
+
+static void check_arm(gs_recommend *all, gs_arm *arm)
+{
+    char bytes[GS_UNIT_TEXT_BYTES];
+    char most[GS_UNIT_TEXT_BYTES];
+    int64_t needed = gs_arm_memory_bytes(arm);
+    arm->price = price_of(all, arm);
+    if (all->max_memory_bytes > 0 && needed > all->max_memory_bytes) {
+        gs_arm_drop(arm, GS_ARM_REFUSED, &all->arena, "needs %s of memory, over --max-memory %s",
+                    gs_format_bytes(needed, bytes), gs_format_bytes(all->max_memory_bytes, most));
+    } else if (!(arm->price > 0.0)) {
+        gs_arm_drop(arm, GS_ARM_REFUSED, &all->arena,
+                    "its servers have no price: set cluster.servers.%s",
+                    all->objective == GS_OBJECTIVE_COST ? "usd_per_hour" : "watts");
+    } else if (!all->learns && arm->family != GS_FAMILY_EXACT) {
+        gs_arm_drop(arm, GS_ARM_REFUSED, &all->arena,
+                    "how many samples it needs is known only with workload.real_gradients and a "
+                    "target");
+    }
+}
+
+static void make_arms(gs_recommend *all)
+{
+    const gs_scenario *scenario = all->scenario;
+    const char **words = gs_need(calloc((size_t)scenario->strategy_count + 1, sizeof *words));
+    for (uint32_t i = 0; i < scenario->strategy_count; i++) {
+        words[i] = scenario->strategies[i].label;
+    }
+    all->arm_count = gs_arms_make(&all->reader, words, scenario->strategy_count,
+                                  all->cli->strategy_count > 0, &all->arms);
+    free(words);
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        if (all->arms[i].state == GS_ARM_IN) {
+            check_arm(all, &all->arms[i]);
+        }
+    }
+}
+
+static uint32_t arms_in(const gs_recommend *all)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        count += all->arms[i].state == GS_ARM_IN ? 1 : 0;
+    }
+    return count;
+}
+
+/* --- the stages ------------------------------------------------------------------------------- */
+
+/* The name of the stage that a signal ended; NULL: all are done. */
+static const char *find(gs_recommend *all)
+{
+    static const struct {
+        const char *name;
+        bool (*run)(gs_recommend *all);
+        bool learns; /* only where there is a target */
+    } stages[] = {{"screening", gs_screen, false},
+                  {"the tuning of rates", gs_rates, true},
+                  {"the race", gs_race_arms, true},
+                  {"the confirmation", gs_confirm_arms, false}};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        uint64_t runs = all->runs;
+        double wall_ns = all->wall_ns;
+        if (stages[i].learns && !all->learns) {
+            continue;
+        }
+        if (!stages[i].run(all)) {
+            return stages[i].name;
+        }
+        if (all->cli->flags.verbose) {
+            gs_complain("%s: %" PRIu64 " simulations, %.3g s of one processor, %u strategies in",
+                        stages[i].name, all->runs - runs, (all->wall_ns - wall_ns) / 1e9,
+                        arms_in(all));
+        }
+    }
+    return NULL;
+}
+
+static gs_sim_batch batch_of(const gs_recommend *all, const gs_arm *arm,
+                             const gs_environment *environment)
+{
+    return (gs_sim_batch){
+        .cli = all->cli,
+        .scenario = arm->tuned,
+        .source = GS_SOURCE_SIM,
+        .seeds = all->confirm_seeds,
+        .repeats = 1,
+        .outcomes = arm->outcomes,
+        .environment = *environment,
+        .model_name = gs_scenario_model_name(arm->tuned),
+        .config_json = gs_need(gs_json_write(arm->tuned->resolved, false)),
+        .run_ids = gs_need(calloc(all->confirm_seeds, sizeof(int64_t))),
+        .ended = gs_need(calloc(all->confirm_seeds, sizeof(bool))),
+    };
+}
+
+/* Stores the confirmed runs, those of an interrupted confirmation too, and adds them to the
+ * document, where there is one. An exit code: a result is never lost, what is wrong with the
+ * database is said last. */
+static int store(const gs_recommend *all, const gs_environment *environment, gs_json *document,
+                 gs_error *err)
+{
+    gs_status status = GS_OK;
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        const gs_arm *arm = &all->arms[i];
+        if (arm->outcomes == NULL) {
+            continue;
+        }
+        gs_sim_batch batch = batch_of(all, arm, environment);
+        gs_error own = {0};
+        gs_status stored = gs_sim_store_finish(&batch, &own);
+        if (stored != GS_OK && status == GS_OK) {
+            status = stored;
+            *err = own;
+        }
+        if (document != NULL) {
+            gs_sim_document_runs(&batch, document);
+        }
+        free(batch.model_name);
+        free(batch.config_json);
+        free(batch.run_ids);
+        free(batch.ended);
+    }
+    return status == GS_OK ? GS_EXIT_OK : GS_EXIT_FAILED;
+}
+
+/* --- printing --------------------------------------------------------------------------------- */
+
+static void put_flags(const gs_cli *cli, FILE *out)
+{
+    char text[GS_UNIT_TEXT_BYTES];
+    if (cli->flags.objective != GS_OBJECTIVE_TIME) {
+        fprintf(out, " --objective %s", gs_objective_names[cli->flags.objective]);
+    }
+    if (cli->flags.min_accuracy > 0.0) {
+        fprintf(out, " --min-accuracy %s", gs_exact_real(cli->flags.min_accuracy, text));
+    }
+    if (cli->flags.min_fidelity > 0.0) {
+        fprintf(out, " --min-fidelity %s", gs_exact_real(cli->flags.min_fidelity, text));
+    }
+    if (cli->flags.max_memory > 0) {
+        fprintf(out, " --max-memory %s", gs_exact_bytes(cli->flags.max_memory, text));
+    }
+    if (cli->flags.budget > 0) {
+        fprintf(out, " --budget %s", gs_exact_duration(cli->flags.budget, text));
+    }
+}
+
+/* Makes the same again. --seeds only where it was given: it decides how many confirm. Owner:
+ * caller, free(). */
+static char *command_text(const gs_cli *cli, const gs_loaded *loaded)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = gs_need(open_memstream(&text, &bytes));
+    gs_scenario_put_command(cli, loaded, out);
+    put_flags(cli, out);
+    fclose(out);
+    gs_need(text);
+    char *seeds = strstr(text, " --seeds ");
+    if (seeds != NULL && cli->from[GS_FLAG_seeds] != GS_FROM_FLAG) {
+        size_t length = strlen(" --seeds ") + strspn(seeds + strlen(" --seeds "), "0123456789");
+        memmove(seeds, seeds + length, strlen(seeds + length) + 1);
+    }
+    return text;
+}
+
+/* Owner: caller, free(). */
+static char *header_text(const gs_recommend *all, const gs_loaded *loaded)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = gs_need(open_memstream(&text, &bytes));
+    uint32_t counts[GS_ARM_STATE_COUNT] = {0};
+    gs_sim_batch_header(all->cli, loaded, NULL, out);
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        counts[all->arms[i].state]++;
+    }
+    fprintf(out,
+            "%u strategies: %u do not run here, %u cannot win by the timing model, %u lost the "
+            "race, %u failed, %u outside the limits, %u confirmed on %u fresh seeds; %" PRIu64
+            " simulations\n",
+            all->arm_count, counts[GS_ARM_REFUSED], counts[GS_ARM_DOMINATED], counts[GS_ARM_OUT],
+            counts[GS_ARM_FAILED], counts[GS_ARM_LIMIT], counts[GS_ARM_IN], all->confirm_seeds,
+            all->runs);
+    if (!all->learns) {
+        fputs("no target to reach with real gradients: only strategies with the updates of plain "
+              "SGD are compared, by time per sample\n",
+              out);
+    }
+    fclose(out);
+    return gs_need(text);
+}
+
+static int print(gs_findings *findings, gs_loaded *loaded, gs_output *output)
+{
+    const gs_recommend *all = findings->all;
+    gs_tool_facts facts = gs_version_facts();
+    gs_environment environment;
+    gs_error err = {0};
+    char *command = command_text(all->cli, loaded);
+    if (gs_environment_collect(&facts, &loaded->arena, &environment) != GS_OK) {
+        gs_need(NULL);
+    }
+    gs_json *document =
+        all->cli->flags.json ? gs_need(gs_result_json_create(command, &environment)) : NULL;
+    int stored = store(all, &environment, document, &err);
+    int code = findings->exit_code == GS_EXIT_OK ? stored : findings->exit_code;
+    if (document != NULL) {
+        if (!gs_json_set(document, "recommendation", gs_recommend_json(findings)) ||
+            gs_result_json_finish(document, findings->answer, code, &err) != GS_OK) {
+            gs_need(NULL);
+        }
+        char *text = gs_need(gs_json_write(document, true));
+        fprintf(output->text, "%s\n", text);
+        free(text);
+        gs_json_free(document);
+    } else {
+        char *header = header_text(all, loaded);
+        gs_recommend_print(findings, header, command, output->text);
+        free(header);
+    }
+    free(command);
+    int written = gs_output_close(output);
+    if (stored != GS_EXIT_OK) {
+        gs_complain("%s", err.text);
+    }
+    return code == GS_EXIT_OK ? written : code;
+}
+
+/* --- the plan --------------------------------------------------------------------------------- */
+
+/* What would be run at most, and how long that takes if all runs take as long as one of the first
+ * arm, which is made for it. */
+static int tell_plan(gs_recommend *all, const gs_loaded *loaded, gs_output *output)
+{
+    uint32_t in = arms_in(all);
+    uint64_t runs = in * 2ULL;
+    gs_sim_batch_header(all->cli, loaded, NULL, output->text);
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        const gs_arm *arm = &all->arms[i];
+        bool would = arm->state == GS_ARM_IN;
+        fprintf(output->text, "%s %s%s%s\n", would ? "would try" : "refused:", arm->label,
+                would ? "" : ": ", would ? "" : arm->reason);
+    }
+    fprintf(output->text, "would screen %u strategies by the timing model", in);
+    if (all->learns) {
+        uint64_t tuning = gs_rates_runs(in);
+        uint64_t racing = (uint64_t)in * GS_RACE_SEEDS_MAX;
+        runs += tuning + racing;
+        fprintf(output->text,
+                ", tune rates with at most %" PRIu64 " runs, race with at most %" PRIu64, tuning,
+                racing);
+    }
+    uint32_t finalists = in < GS_FINALISTS_MAX ? in : GS_FINALISTS_MAX;
+    runs += (uint64_t)(finalists + 1) * GS_CONFIRM_SEEDS_MAX;
+    fprintf(output->text, ", and confirm at most %u with up to %d seeds each\n", finalists + 1,
+            GS_CONFIRM_SEEDS_MAX);
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        if (all->arms[i].state == GS_ARM_IN) {
+            gs_outcome outcome;
+            const gs_scenario *own = all->arms[i].scenario;
+            (void)gs_trial_run(all, &own, 1, 0, 1, &outcome);
+            char each[GS_UNIT_TEXT_BYTES];
+            char whole[GS_UNIT_TEXT_BYTES];
+            fprintf(output->text,
+                    "one run of %s took %s here: at most %" PRIu64
+                    " runs take about %s with %" PRId64 " at a time\n",
+                    all->arms[i].label, gs_format_duration(outcome.wall_ns, each), runs,
+                    gs_format_duration(outcome.wall_ns * (gs_time_ns)runs / all->jobs, whole),
+                    all->jobs);
+            gs_outcome_fini(&outcome);
+            break;
+        }
+    }
+    return gs_output_close(output);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static int recommend(gs_recommend *all, gs_loaded *loaded)
+{
+    gs_output output;
+    int code = gs_output_open(&output, all->cli->flags.output);
+    if (code != GS_EXIT_OK) {
+        return code;
+    }
+    gs_interrupt_watch();
+    make_arms(all);
+    if (all->cli->flags.dry_run) {
+        return tell_plan(all, loaded, &output);
+    }
+    gs_findings findings = {.all = all};
+    if (arms_in(all) > 0) {
+        findings.stage = find(all);
+        findings.verdict = gs_contest_verdict(all);
+    }
+    if (findings.stage == NULL && findings.verdict.winner != NULL) {
+        (void)gs_flips_find(all, findings.verdict.winner, &findings.flips);
+    }
+    gs_findings_make(&findings);
+    code = print(&findings, loaded, &output);
+    gs_findings_free(&findings);
+    return code;
+}
+
+int gs_cmd_recommend(const gs_cli *cli)
+{
+    gs_loaded loaded;
+    gs_recommend all = {0};
+    int code = gs_scenario_load(cli, &loaded);
+    if (code == GS_EXIT_OK) {
+        take_flags(cli, &loaded.scenario, &all);
+        code = check_limits(&all);
+        if (code == GS_EXIT_OK) {
+            char *text = gs_need(gs_json_write(loaded.scenario.resolved, false));
+            start_reader(&all, text);
+            code = recommend(&all, &loaded);
+            gs_arms_free(all.arms, all.arm_count, all.confirm_seeds);
+            free(text);
+        }
+        gs_arena_fini(&all.arena);
+    }
+    gs_scenario_unload(&loaded);
+    return code;
+}

@@ -1,0 +1,225 @@
+#include "tools/recommend/rates.h"
+
+#include "base/assert.h"
+#include "tools/message.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first is the scenario's own. */
+static const double factors[GS_RATES] = {1.0, 0.5, 2.0, 1.0 / GS_RATE_FACTOR_MAX,
+                                         GS_RATE_FACTOR_MAX};
+
+enum { FIRST_SEEDS = 2, KEPT = 3 };
+
+/* An arm that is so many times worse than the best one in the first round is not tuned further. */
+#define HOPELESS_RATIO 1.5
+
+uint64_t gs_rates_runs(uint32_t arms)
+{
+    return (uint64_t)arms * (GS_RATES * FIRST_SEEDS + KEPT * (GS_RATE_SEEDS - FIRST_SEEDS));
+}
+
+/* --- one round -------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    gs_arm *arm;
+    gs_arm_rate *rate;
+} trial;
+
+typedef struct round_state {
+    gs_recommend *all;
+    trial *trials; /* [arms * GS_RATES] */
+    uint32_t count;
+} round_state;
+
+static void take(gs_recommend *all, const trial *one, const gs_outcome *outcomes, uint32_t seeds)
+{
+    gs_arm_rate *rate = one->rate;
+    for (uint32_t i = 0; i < seeds && rate->seeds < GS_RATE_SEEDS; i++) {
+        uint32_t at = rate->seeds++;
+        const char *metric = gs_quality_metric(one->arm->scenario->workload.quality);
+        rate->values[at] = gs_trial_value(all, one->arm, &outcomes[i]);
+        rate->samples[at] = gs_trial_samples(&outcomes[i]);
+        rate->finals[at] =
+            gs_trial_is_good(&outcomes[i]) ? gs_trial_metric(&outcomes[i], metric) : (double)NAN;
+        rate->fidelity[at] = gs_trial_metric(&outcomes[i], "fidelity_cosine_ratio");
+        if (one->arm->first_error == NULL && !gs_trial_is_good(&outcomes[i])) {
+            one->arm->first_error =
+                gs_need(gs_arena_text(&all->arena, outcomes[i].result.error.text));
+        }
+    }
+    rate->score = gs_trial_score(all, one->arm, rate->values, rate->seeds);
+}
+
+/* Runs all trials of the round with the next `seeds` seeds. */
+static bool play(round_state *round, uint32_t first_seed, uint32_t seeds)
+{
+    gs_recommend *all = round->all;
+    size_t count = (size_t)round->count * seeds;
+    const gs_scenario **variants = gs_need(calloc((size_t)round->count + 1, sizeof *variants));
+    gs_outcome *outcomes = gs_need(calloc(count + 1, sizeof *outcomes));
+    for (uint32_t i = 0; i < round->count; i++) {
+        variants[i] = gs_trial_learning(all, round->trials[i].arm, round->trials[i].rate->factor);
+    }
+    bool done =
+        gs_trial_run(all, variants, round->count, GS_TUNING_SEEDS + first_seed, seeds, outcomes);
+    for (uint32_t i = 0; i < round->count; i++) {
+        if (done) {
+            take(all, &round->trials[i], &outcomes[(size_t)i * seeds], seeds);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        gs_outcome_fini(&outcomes[i]);
+    }
+    free(variants);
+    free(outcomes);
+    return done;
+}
+
+/* --- which ones ------------------------------------------------------------------------------- */
+
+/* The arm that an exact one is tuned through: the first exact one that is in. */
+static gs_arm *tutor_of(const gs_recommend *all, const gs_arm *arm)
+{
+    for (uint32_t i = 0; arm->family == GS_FAMILY_EXACT && i < all->arm_count; i++) {
+        gs_arm *other = &all->arms[i];
+        if (other == arm) {
+            return NULL;
+        }
+        if (other->state == GS_ARM_IN && other->family == GS_FAMILY_EXACT) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+/* Place of the best rate that has as many seeds as the scenario's own; of equal ones the first. */
+static uint32_t best_rate(const gs_arm *arm)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < GS_RATES; i++) {
+        bool is_tried = arm->rates[i].seeds >= arm->rates[0].seeds && arm->rates[i].seeds > 0;
+        best = is_tried && arm->rates[i].score < arm->rates[best].score ? i : best;
+    }
+    return best;
+}
+
+static void first_round(round_state *round)
+{
+    for (uint32_t i = 0; i < round->all->arm_count; i++) {
+        gs_arm *arm = &round->all->arms[i];
+        arm->is_shared_rate = arm->state == GS_ARM_IN && tutor_of(round->all, arm) != NULL;
+        for (uint32_t k = 0; arm->state == GS_ARM_IN && k < GS_RATES; k++) {
+            arm->rates[k].factor = factors[k];
+            if (!arm->is_shared_rate) {
+                round->trials[round->count++] = (trial){arm, &arm->rates[k]};
+            }
+        }
+    }
+}
+
+/* The scenario's own rate, which the table shows, and the better two. */
+static void second_round(round_state *round)
+{
+    gs_recommend *all = round->all;
+    double leader = (double)INFINITY;
+    for (uint32_t i = 0; i < round->count; i++) {
+        double score = round->trials[i].rate->score;
+        leader = score < leader ? score : leader;
+    }
+    round->count = 0;
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        gs_arm *arm = &all->arms[i];
+        if (arm->state != GS_ARM_IN || arm->is_shared_rate ||
+            arm->rates[best_rate(arm)].score > leader + log(HOPELESS_RATIO)) {
+            continue;
+        }
+        for (uint32_t k = 0; k < GS_RATES; k++) {
+            uint32_t better = 0;
+            for (uint32_t other = 0; other < GS_RATES; other++) {
+                bool ahead = arm->rates[other].score < arm->rates[k].score ||
+                             (arm->rates[other].score <= arm->rates[k].score && other < k);
+                better += ahead && other != k ? 1 : 0;
+            }
+            if (k == 0 || better < KEPT - 1) {
+                round->trials[round->count++] = (trial){arm, &arm->rates[k]};
+            }
+        }
+    }
+}
+
+/* --- what comes out --------------------------------------------------------------------------- */
+
+/* The same trajectory in another time. */
+static void share_rate(const gs_recommend *all, gs_arm *arm, const gs_arm *tutor)
+{
+    double ratio = gs_trial_of_samples(all, arm, 1.0) / gs_trial_of_samples(all, tutor, 1.0);
+    memcpy(arm->rates, tutor->rates, sizeof arm->rates);
+    for (uint32_t k = 0; k < GS_RATES; k++) {
+        for (uint32_t i = 0; i < arm->rates[k].seeds; i++) {
+            arm->rates[k].values[i] *= ratio;
+        }
+        arm->rates[k].score += log(ratio);
+    }
+}
+
+static double mean_fidelity(const gs_arm_rate *rate)
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < rate->seeds; i++) {
+        sum += rate->fidelity[i];
+    }
+    return sum / (double)rate->seeds;
+}
+
+static bool has_run(const gs_arm *arm)
+{
+    for (uint32_t k = 0; k < GS_RATES; k++) {
+        for (uint32_t i = 0; i < arm->rates[k].seeds; i++) {
+            if (!isnan(arm->rates[k].finals[i])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void choose(gs_recommend *all, gs_arm *arm)
+{
+    const gs_arm *tutor = tutor_of(all, arm);
+    if (tutor != NULL) {
+        share_rate(all, arm, tutor);
+    }
+    arm->rate = best_rate(arm);
+    double fidelity = mean_fidelity(&arm->rates[arm->rate]);
+    if (!has_run(arm)) {
+        gs_arm_drop(arm, GS_ARM_FAILED, &all->arena, "ended badly at every rate: %s",
+                    arm->first_error == NULL ? "it did not run" : arm->first_error);
+    } else {
+        gs_trial_check_fidelity(all, arm, fidelity);
+    }
+}
+
+bool gs_rates(gs_recommend *all)
+{
+    round_state round = {.all = all};
+    round.trials = gs_need(calloc((size_t)all->arm_count * GS_RATES + 1, sizeof *round.trials));
+    first_round(&round);
+    bool done = play(&round, 0, FIRST_SEEDS);
+    if (done) {
+        second_round(&round);
+        if (gs_trial_affords(all, (uint64_t)round.count * (GS_RATE_SEEDS - FIRST_SEEDS), false,
+                             "tuning rates with more than two seeds")) {
+            done = play(&round, FIRST_SEEDS, GS_RATE_SEEDS - FIRST_SEEDS);
+        }
+    }
+    for (uint32_t i = all->arm_count; done && i-- > 0;) {
+        if (all->arms[i].state == GS_ARM_IN) {
+            choose(all, &all->arms[i]);
+        }
+    }
+    free(round.trials);
+    return done;
+}
