@@ -104,14 +104,20 @@ static void put_flag(const gs_flag *flag, FILE *out)
              flag->variable == NULL ? "" : flag->variable);
     put_running(text, strlen(text), out);
     if ((flag->verbs & (1U << GS_VERB_completion)) == 0) {
-        const char *gap = "Of ";
-        for (size_t v = 0; v < GS_VERB_COUNT; v++) {
+        char verbs[512] = "Of ";
+        const char *gap = "";
+        size_t used = strlen(verbs);
+        for (size_t v = 0; v < GS_VERB_COUNT && used < sizeof verbs; v++) {
             if ((flag->verbs >> v & 1U) != 0) {
-                fprintf(out, "%s%s", gap, gs_verb_at((gs_verb_id)v)->name);
+                used += (size_t)snprintf(verbs + used, sizeof verbs - used, "%s%s", gap,
+                                         gs_verb_at((gs_verb_id)v)->name);
                 gap = ", ";
             }
         }
-        fputs(".\n", out);
+        if (used + 1 < sizeof verbs) {
+            verbs[used++] = '.';
+        }
+        put_running(verbs, used, out);
     }
 }
 
