@@ -95,10 +95,13 @@ typedef struct gs_low_rank {
  * each number, so that matrices of one shape do not share it. */
 void gs_low_rank_start(const gs_low_rank *shape, gs_rng_key key, uint64_t step, uint32_t number,
                        float *q);
+/* Columns of q become those kept from the step before, but for those of zeros, which would stay so
+ * where M had fewer ranks and now has more. */
+void gs_low_rank_warm(const gs_low_rank *shape, const float *kept, float *q);
 /* p = M q */
 void gs_low_rank_left(const gs_low_rank *shape, const float *m, const float *q, float *p);
-/* Columns of p made orthonormal in place, first to last (modified Gram-Schmidt); 1e-8 is added to
- * each norm, so that a column of zeros stays one. */
+/* Columns of p made orthonormal in place, first to last (modified Gram-Schmidt, repeated where
+ * little is left of a column); a column of zeros stays one. */
 void gs_low_rank_orthonormalise(const gs_low_rank *shape, float *p);
 /* q = M' p */
 void gs_low_rank_right(const gs_low_rank *shape, const float *m, const float *p, float *q);

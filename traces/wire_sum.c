@@ -84,19 +84,13 @@ static size_t numbers_of_q(const tensor *t)
     return (size_t)(t->shape.columns * t->shape.rank);
 }
 
-/* Q of the step before where there is one. */
+/* From Q of the step before where it was kept. */
 static void start_q(const gs_wire *wire, const gs_op_signature *op, const tensor *t)
 {
-    size_t numbers = numbers_of_q(t);
-    bool has_kept = false;
-    for (size_t i = 0; numbers <= t->shape.count && i < numbers && !has_kept; i++) {
-        has_kept = t->kept[i] < 0.0F || t->kept[i] > 0.0F;
-    }
-    if (has_kept && wire->coding->config.warm_start) {
-        gs_kernel_copy(t->q, t->kept, NULL, numbers, 0.0F);
-    } else {
-        gs_pack_rule rule = gs_wire_rule(wire, op, t->shape.count);
-        gs_low_rank_start(&t->shape, rule.key, rule.step, t->number, t->q);
+    gs_pack_rule rule = gs_wire_rule(wire, op, t->shape.count);
+    gs_low_rank_start(&t->shape, rule.key, rule.step, t->number, t->q);
+    if (wire->coding->config.warm_start && numbers_of_q(t) <= t->shape.count) {
+        gs_low_rank_warm(&t->shape, t->kept, t->q);
     }
 }
 

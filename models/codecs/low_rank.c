@@ -7,9 +7,6 @@
 
 #include <math.h>
 
-/* So small that it changes no column but one of zeros (and what would be divided by 0). */
-#define EPSILON 1e-8
-
 static int64_t whole_rows(const gs_low_rank *shape)
 {
     GS_ASSERT(shape->rows > 0 && shape->columns > 0 && shape->rank > 0);
@@ -25,6 +22,27 @@ void gs_low_rank_start(const gs_low_rank *shape, gs_rng_key key, uint64_t step, 
     size_t count = (size_t)(shape->columns * shape->rank);
     for (size_t i = 0; i < count; i++) {
         q[i] = 2.0F * gs_draw_uniform(draws, (uint32_t)i) - (1.0F - 0x1p-24F);
+    }
+}
+
+static bool is_zero(const gs_low_rank *shape, const float *q, int64_t column)
+{
+    for (int64_t row = 0; row < shape->columns; row++) {
+        float value = q[row * shape->rank + column];
+        if (value < 0.0F || value > 0.0F) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void gs_low_rank_warm(const gs_low_rank *shape, const float *kept, float *q)
+{
+    for (int64_t column = 0; column < shape->rank; column++) {
+        bool is_empty = is_zero(shape, kept, column);
+        for (int64_t row = 0; row < shape->columns && !is_empty; row++) {
+            q[row * shape->rank + column] = kept[row * shape->rank + column];
+        }
     }
 }
 
@@ -86,20 +104,39 @@ static double dot(const gs_low_rank *shape, const float *p, int64_t a, int64_t b
     return sum;
 }
 
+/* Takes from a column what lies in those before it; returns the length that it had. */
+static double take_others(const gs_low_rank *shape, float *p, int64_t column)
+{
+    double before = sqrt(dot(shape, p, column, column));
+    for (int64_t other = 0; other < column; other++) {
+        double part = dot(shape, p, other, column);
+        for (int64_t row = 0; row < shape->rows; row++) {
+            float *at = &p[row * shape->rank];
+            at[column] = (float)((double)at[column] - part * (double)at[other]);
+        }
+    }
+    return before;
+}
+
+/* Of a column that lies in those before it, as all do behind the rank that the matrix has, rounding
+ * is left, at a right angle to nothing: P P' would be no projection, and up to the rank too large.
+ * So it is taken again until most of it stays. Lengths are compared to themselves alone: P of a
+ * warm start is as small as the gradient's square. */
 void gs_low_rank_orthonormalise(const gs_low_rank *shape, float *p)
 {
+    enum { PASSES_MAX = 8, LEAST_PART = 10 };
     for (int64_t column = 0; column < shape->rank; column++) {
-        double inverse = 1.0 / (sqrt(dot(shape, p, column, column)) + EPSILON);
-        for (int64_t row = 0; row < shape->rows; row++) {
+        double before, length;
+        int passes = 0;
+        do {
+            before = take_others(shape, p, column);
+            length = sqrt(dot(shape, p, column, column));
+            passes++;
+        } while (length * LEAST_PART < before && passes < PASSES_MAX);
+        bool is_rounding = length * LEAST_PART < before;
+        for (int64_t row = 0; row < shape->rows && !(length <= 0.0); row++) {
             float *at = &p[row * shape->rank + column];
-            *at = (float)((double)*at * inverse);
-        }
-        for (int64_t other = column + 1; other < shape->rank; other++) {
-            double part = dot(shape, p, column, other);
-            for (int64_t row = 0; row < shape->rows; row++) {
-                float *at = &p[row * shape->rank];
-                at[other] = (float)((double)at[other] - part * (double)at[column]);
-            }
+            *at = is_rounding ? 0.0F : (float)((double)*at / length);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "models/codec_kernels.h"
+#include "models/kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -97,6 +98,48 @@ Test(low_rank, columns_become_orthonormal)
     }
 }
 
+/* Columns behind the rank of the matrix lie in those before them: what is left is rounding, which
+ * points anywhere, and P P' M could be twice M and more. It is M, with warm starts and whatever its
+ * size: P of a warm start is as small as its square. */
+Test(low_rank, more_columns_than_the_matrix_has_ranks_say_no_more_than_it)
+{
+    static float a[ROWS], b[COLUMNS], m[ROWS * COLUMNS], out[ROWS * COLUMNS];
+    static float p[ROWS * RANK_MAX], q[COLUMNS * RANK_MAX];
+    gs_low_rank one = {.count = ROWS * COLUMNS, .rows = ROWS, .columns = COLUMNS, .rank = 1};
+    for (int64_t rank = 2; rank <= RANK_MAX; rank++) {
+        for (float size = 1e-6F; size < 1e7F; size *= 1e3F) {
+            fill(a, ROWS, (uint64_t)rank);
+            fill(b, COLUMNS, 50);
+            gs_kernel_scale(a, a, NULL, ROWS, size);
+            gs_low_rank_expand(&one, a, b, m);
+            gs_low_rank shape = one;
+            shape.rank = rank;
+            gs_low_rank_start(&shape, key, (uint64_t)rank, 0, q);
+            for (int step = 0; step < 3; step++) {
+                iterate(&shape, m, p, q);
+                gs_low_rank_expand(&shape, p, q, out);
+                double error = distance(m, out, ROWS * COLUMNS);
+                cr_expect_lt(error, 1e-5 * distance(m, (float[600]){0}, 600),
+                             "rank %lld, size %g, step %d: %g", (long long)rank, (double)size, step,
+                             error);
+            }
+        }
+    }
+}
+
+/* M has one row that is not 0, so the second column of P is exactly the first: nothing is left. */
+Test(low_rank, a_column_of_which_nothing_is_left_is_zero)
+{
+    float p[ROWS * 2] = {0};
+    p[2 * 7] = -3.0F;
+    p[2 * 7 + 1] = 0.25F;
+    gs_low_rank shape = {.count = ROWS * COLUMNS, .rows = ROWS, .columns = COLUMNS, .rank = 2};
+    gs_low_rank_orthonormalise(&shape, p);
+    for (int i = 0; i < ROWS * 2; i++) {
+        cr_expect_eq(p[i], i == 2 * 7 ? -1.0F : 0.0F, "%d", i);
+    }
+}
+
 /* M = diag(10, 8, 5, 1, 1, ...) in the first 20 rows: the best matrix of rank 2 keeps 10 and 8, its
  * error is sqrt(25 + 17) (Eckart and Young). One step from a random start is worse; 40 warm ones
  * shrink what is left by (5/8)^2 each. */
@@ -164,4 +207,30 @@ Test(low_rank, a_start_is_a_function_of_key_and_step)
     for (size_t i = 0; i < COLUMNS * 2; i++) {
         cr_expect(fabsf(a[i]) < 1.0F);
     }
+}
+
+/* A first M of one row leaves one column of Q, the other is exactly 0; the M after it has two
+ * ranks, and both are said. */
+Test(low_rank, a_column_that_had_nothing_to_say_says_something_later)
+{
+    float a[ROWS * 2], b[COLUMNS * 2], m[ROWS * COLUMNS] = {0}, out[ROWS * COLUMNS];
+    float p[ROWS * 2], kept[COLUMNS * 2], q[COLUMNS * 2];
+    gs_low_rank shape = {.count = ROWS * COLUMNS, .rows = ROWS, .columns = COLUMNS, .rank = 2};
+    fill(m + (size_t)(7 * COLUMNS), COLUMNS, 1);
+    gs_low_rank_start(&shape, key, 0, 0, kept);
+    iterate(&shape, m, p, kept);
+    for (int i = 0; i < COLUMNS; i++) {
+        cr_assert_eq(kept[2 * i + 1], 0.0F);
+    }
+    fill(a, ROWS * 2, 2);
+    fill(b, COLUMNS * 2, 3);
+    gs_low_rank_expand(&shape, a, b, m);
+    gs_low_rank_start(&shape, key, 1, 0, q);
+    gs_low_rank_warm(&shape, kept, q);
+    for (int i = 0; i < COLUMNS; i++) {
+        cr_expect_eq(q[2 * i], kept[2 * i]);
+    }
+    iterate(&shape, m, p, q);
+    gs_low_rank_expand(&shape, p, q, out);
+    cr_expect_lt(distance(m, out, ROWS * COLUMNS), 1e-5 * distance(m, (float[600]){0}, 600));
 }
