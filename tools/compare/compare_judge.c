@@ -162,7 +162,7 @@ static gs_status find_auto_limit(gs_compare *compare, gs_compare_row *row, const
         char name[GS_LIMIT_TEXT_BYTES];
         gs_compare_remark(compare,
                           "%s / %s, %s: its history has %" PRIu32
-                          " commands of the %d that --limit auto needs; the limit stays %.3g %%.",
+                          " of the %d commands that --limit auto needs; the limit stays %.3g %%.",
                           row->job->scenario, row->job->strategy,
                           gs_metric_short(row->metric, name), count, GS_HISTORY_MIN,
                           100.0 * row->limit.limit.value);
@@ -280,7 +280,7 @@ static const char *reason_of(gs_compare *compare, const gs_compare_row *row)
 static bool covers(const gs_ack *ack, const gs_compare_row *row, const gs_compare *compare)
 {
     const gs_stored_run *base = row->job->of[GS_SIDE_BASE];
-    bool older = strcmp(base->started_utc, ack->made_utc) < 0;
+    bool older = strcmp(base->started_utc, ack->made_utc) <= 0;
     if (!isfinite(ack->ratio) || !row->change.of_ratio) {
         return older;
     }

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "tools/message.h"
-#include "tools/metric_text.h"
+#include "tools/shell_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -90,14 +90,19 @@ static void put_row(const gs_compare_row *row, FILE *out)
     fputs(" |\n", out);
 }
 
+/* Folded away: nothing there to act on. */
+static bool is_unchanged(const gs_compare_row *row)
+{
+    return row->word == GS_VERDICT_SAME && row->reason[0] == '\0';
+}
+
 /* Rows of a kind as a table; how many there were. */
 static uint32_t put_table(const gs_compare *compare, bool unchanged, FILE *out)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < compare->row_count; i++) {
         const gs_compare_row *row = &compare->rows[i];
-        bool quiet = row->word == GS_VERDICT_SAME && row->reason[0] == '\0';
-        if (quiet != unchanged) {
+        if (is_unchanged(row) != unchanged || gs_compare_is_quiet(row)) {
             continue;
         }
         if (count++ == 0) {
@@ -112,14 +117,33 @@ static uint32_t put_table(const gs_compare *compare, bool unchanged, FILE *out)
     return count;
 }
 
-static uint32_t count_unchanged(const gs_compare *compare)
+/* All that is unchanged, and how much of it is quiet. */
+static uint32_t count_unchanged(const gs_compare *compare, uint32_t *out_quiet)
 {
     uint32_t count = 0;
+    *out_quiet = 0;
     for (uint32_t i = 0; i < compare->row_count; i++) {
-        const gs_compare_row *row = &compare->rows[i];
-        count += row->word == GS_VERDICT_SAME && row->reason[0] == '\0' ? 1 : 0;
+        count += is_unchanged(&compare->rows[i]) ? 1 : 0;
+        *out_quiet += gs_compare_is_quiet(&compare->rows[i]) ? 1 : 0;
     }
     return count;
+}
+
+/* A command as the shell takes it, in a code element. words: NULL-terminated. */
+static void put_command(const char *const *words, FILE *out)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *command = gs_need(open_memstream(&text, &bytes));
+    for (size_t i = 0; words[i] != NULL; i++) {
+        fputs(i == 0 ? "" : " ", command);
+        gs_shell_put(words[i], command);
+    }
+    fclose(command);
+    gs_need(text);
+    fputs("<code>", out);
+    put_owned(text, out);
+    fputs("</code>", out);
 }
 
 /* How to see it again, and how to accept what is worse. */
@@ -127,27 +151,23 @@ static void put_footer(const gs_compare *compare, FILE *out)
 {
     const gs_compare_side *base = &compare->sides[GS_SIDE_BASE];
     const gs_compare_side *candidate = &compare->sides[GS_SIDE_CANDIDATE];
-    fputs("Reproduce: <code>gradsync compare --db ", out);
-    put(candidate->file, out);
-    fputc(' ', out);
-    if (base->owns_store) {
-        put(base->file, out);
-        fputc('#', out);
-    }
-    put(base->selector, out);
-    fputc(' ', out);
-    put(candidate->selector, out);
-    fputs("</code>", out);
+    char *from = base->owns_store ? gs_text("%s#%s", base->file, base->selector)
+                                  : gs_text("%s", base->selector);
+    fputs("Reproduce: ", out);
+    put_command((const char *const[]){"gradsync", "compare", "--db", candidate->file, from,
+                                      candidate->selector, NULL},
+                out);
+    free(from);
     const gs_compare_row *worst = compare->row_count == 0 ? NULL : &compare->rows[0];
     if (worst != NULL && worst->word == GS_VERDICT_WORSE) {
         char name[GS_LIMIT_TEXT_BYTES];
-        fputs(" \xc2\xb7 accept: <code>gradsync baseline ack '", out);
-        put(worst->job->scenario, out);
-        fputc('/', out);
-        put(worst->job->strategy, out);
-        fputs("' ", out);
-        put(gs_metric_short(worst->metric, name), out);
-        fputs(" --why \"...\"</code>", out);
+        char *row = gs_text("%s/%s", worst->job->scenario, worst->job->strategy);
+        fputs(" \xc2\xb7 accept: ", out);
+        put_command((const char *const[]){"gradsync", "baseline", "ack", row,
+                                          gs_metric_short(worst->metric, name), "--why", "...",
+                                          NULL},
+                    out);
+        free(row);
     }
     fputc('\n', out);
 }
@@ -170,11 +190,17 @@ void gs_compare_markdown(const gs_compare *compare, FILE *out)
     if (put_table(compare, false, out) > 0) {
         fputc('\n', out);
     }
-    uint32_t unchanged = count_unchanged(compare);
+    uint32_t quiet = 0;
+    uint32_t unchanged = count_unchanged(compare, &quiet);
     if (unchanged > 0) {
         fprintf(out, "<details><summary>%" PRIu32 " unchanged</summary>\n\n", unchanged);
-        (void)put_table(compare, true, out);
-        fputs("\n</details>\n\n", out);
+        if (put_table(compare, true, out) > 0) {
+            fputc('\n', out);
+        }
+        if (quiet > 0) {
+            fprintf(out, "%" PRIu32 " metrics without a gate are the same bit for bit.\n\n", quiet);
+        }
+        fputs("</details>\n\n", out);
     }
     for (uint32_t i = 0; i < compare->remark_count; i++) {
         put(compare->remarks[i], out);

@@ -70,14 +70,32 @@ static bool is_alone(const gs_compare_job *job, int side)
     return job->of[side] != NULL && job->of[1 - side] == NULL;
 }
 
-/* The only job that a side alone has of this scenario and strategy, or NULL. */
-static gs_compare_job *only_one(gs_compare *compare, int side, const gs_stored_run *like)
+/* "allreduce:bucket=1MiB+topk:ratio=0.1" has the strategy allreduce and the codec topk. */
+static bool same_but_parameters(const char *one, const char *other)
+{
+    static const char *const ends[] = {":+", ":"}; /* of the strategy's name, of the codec's */
+    for (int part = 0; part < 2; part++) {
+        size_t length = strcspn(one, ends[part]);
+        if (length != strcspn(other, ends[part]) || strncmp(one, other, length) != 0) {
+            return false;
+        }
+        one = strchr(one, '+');
+        other = strchr(other, '+');
+        if (one == NULL || other == NULL) {
+            return one == other;
+        }
+    }
+    return true;
+}
+
+/* The only job that a side alone has of the like scenario, strategy and codec, or NULL. */
+static gs_compare_job *only_one(gs_compare *compare, int side, const gs_compare_job *like)
 {
     gs_compare_job *found = NULL;
     for (uint32_t i = 0; i < compare->job_count; i++) {
         gs_compare_job *job = &compare->jobs[i];
-        if (is_alone(job, side) && strcmp(job->scenario, like->scenario.name) == 0 &&
-            strcmp(job->of[side]->strategy.name, like->strategy.name) == 0) {
+        if (is_alone(job, side) && strcmp(job->scenario, like->scenario) == 0 &&
+            same_but_parameters(job->strategy, like->strategy)) {
             if (found != NULL) {
                 return NULL;
             }
@@ -92,11 +110,10 @@ static void join_changed(gs_compare *compare)
 {
     for (uint32_t i = 0; i < compare->job_count; i++) {
         gs_compare_job *job = &compare->jobs[i];
-        if (!is_alone(job, GS_SIDE_CANDIDATE) ||
-            only_one(compare, GS_SIDE_CANDIDATE, job->of[GS_SIDE_CANDIDATE]) != job) {
+        if (!is_alone(job, GS_SIDE_CANDIDATE) || only_one(compare, GS_SIDE_CANDIDATE, job) != job) {
             continue;
         }
-        gs_compare_job *other = only_one(compare, GS_SIDE_BASE, job->of[GS_SIDE_CANDIDATE]);
+        gs_compare_job *other = only_one(compare, GS_SIDE_BASE, job);
         if (other != NULL) {
             gs_compare_differs(compare, "%s: strategy %s against %s", job->scenario,
                                other->strategy, job->strategy);

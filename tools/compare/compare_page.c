@@ -42,6 +42,15 @@ static int digits_of(double value, double low, double high)
     return digits == 6 ? 1 : digits; /* no wider than rounding: nothing to tell apart */
 }
 
+/* "+5.2", and "0.0" for what is nothing to so many digits. */
+static void put_signed(double value, int digits, char out[GS_UNIT_TEXT_BYTES])
+{
+    snprintf(out, GS_UNIT_TEXT_BYTES, "%+.*f", digits, value);
+    if (strspn(out + 1, "0.") == strlen(out + 1)) {
+        memmove(out, out + 1, strlen(out));
+    }
+}
+
 char *gs_compare_change_text(const gs_compare_row *row, char out[GS_COMPARE_CELL_BYTES])
 {
     const gs_change *change = &row->change;
@@ -51,18 +60,25 @@ char *gs_compare_change_text(const gs_compare_row *row, char out[GS_COMPARE_CELL
         return out;
     }
     bool is_share = strcmp(metric_unit, "ratio") == 0;
+    bool has_ends = isfinite(change->low) && isfinite(change->high);
     gs_metric_scale scale = {1.0, change->of_ratio ? " %" : " points"};
     if (!change->of_ratio && !is_share) {
-        scale = gs_metric_scale_of(metric_unit, change->effect);
+        double far = has_ends ? fmax(fabs(change->low), fabs(change->high)) : change->effect;
+        scale = gs_metric_scale_of(metric_unit, far);
     }
     double value = shown_effect(row, change->effect) / scale.by;
     double low = shown_effect(row, change->low) / scale.by;
     double high = shown_effect(row, change->high) / scale.by;
     int digits = digits_of(value, low, high);
-    int used = snprintf(out, GS_COMPARE_CELL_BYTES, "%+.*f%s", digits, value, scale.unit);
-    if (isfinite(low) && isfinite(high) && used > 0) {
-        snprintf(out + used, GS_COMPARE_CELL_BYTES - (size_t)used, " [%+.*f, %+.*f]", digits, low,
-                 digits, high);
+    char numbers[3][GS_UNIT_TEXT_BYTES];
+    put_signed(value, digits, numbers[0]);
+    put_signed(low, digits, numbers[1]);
+    put_signed(high, digits, numbers[2]);
+    if (has_ends) {
+        snprintf(out, GS_COMPARE_CELL_BYTES, "%s%s [%s, %s]", numbers[0], scale.unit, numbers[1],
+                 numbers[2]);
+    } else {
+        snprintf(out, GS_COMPARE_CELL_BYTES, "%s%s", numbers[0], scale.unit);
     }
     return out;
 }
@@ -326,6 +342,11 @@ static void note_power(const gs_compare *compare, gs_page *page)
     }
 }
 
+bool gs_compare_is_quiet(const gs_compare_row *row)
+{
+    return !row->gated && row->measured && row->change.identical;
+}
+
 void gs_compare_page(const gs_compare *compare, bool all_rows, int64_t comparison_id, gs_page *page)
 {
     page->table_key = "rows";
@@ -342,8 +363,7 @@ void gs_compare_page(const gs_compare *compare, bool all_rows, int64_t compariso
     uint32_t hidden = 0;
     for (uint32_t i = 0; i < compare->row_count; i++) {
         const gs_compare_row *row = &compare->rows[i];
-        bool quiet = !row->gated && row->measured && row->change.identical;
-        if (quiet && !all_rows) {
+        if (gs_compare_is_quiet(row) && !all_rows) {
             hidden++;
         } else {
             add_row(&page->table, row);

@@ -8,7 +8,10 @@
 
 #include <stdio.h>
 
-/* all_rows: also unchanged ones that no gate is about. comparison_id 0: not stored. */
+/* A metric that is the same bit for bit and that no gate is about. */
+bool gs_compare_is_quiet(const gs_compare_row *row);
+
+/* all_rows: quiet ones too. comparison_id 0: not stored. */
 void gs_compare_page(const gs_compare *compare, bool all_rows, int64_t comparison_id,
                      gs_page *page);
 

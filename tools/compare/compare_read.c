@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_BASELINE "no baseline is set: the command before"
+
 /* Exit code of an error about a selector: a run or baseline that has gone is no slip of the pen. */
 static int complain(const gs_error *err)
 {
@@ -39,8 +41,15 @@ static int read_runs(gs_compare *compare, gs_compare_side *side)
     const int64_t *ids = NULL;
     uint32_t count = 0;
     gs_error err = {0};
-    if (gs_store_find_runs(side->store, side->selector, &compare->arena, &ids, &count, &err) !=
-        GS_OK) {
+    gs_status status =
+        gs_store_find_runs(side->store, side->selector, &compare->arena, &ids, &count, &err);
+    if (status == GS_ENOTFOUND && strcmp(side->why, NO_BASELINE) == 0) {
+        gs_complain("compare: no base: no baseline is set, and %s has runs of one command only; "
+                    "gradsync baseline set main names them, or name a base",
+                    side->file);
+        return GS_EXIT_REFUSED;
+    }
+    if (status != GS_OK) {
         return complain(&err);
     }
     side->runs = gs_need(GS_TAKE(&compare->arena, gs_compare_run, count));
@@ -70,7 +79,7 @@ static int choose_base(gs_compare *compare, gs_store *store, gs_compare_side *si
         return GS_EXIT_OK;
     }
     side->selector = "@last~1";
-    side->why = "no baseline is set: the command before";
+    side->why = NO_BASELINE;
     return GS_EXIT_OK;
 }
 
