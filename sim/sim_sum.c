@@ -40,7 +40,7 @@ static gs_sum_order order_of(const gs_sim *sim, const gs_op_signature *op, gs_sh
         &sim->config.strategy->selection, &sim->layout.communicators[op->communicator],
         op->communicator, op->kind, op->elements * sim->job.element_bytes);
     *out = gs_choice_shape(&choice, &sim->job, group, 0, 0, op->elements);
-    return choice.program->order;
+    return out->order == NULL ? choice.program->order : GS_SUM_BY_PROGRAM;
 }
 
 static void add_share(gs_team_job *job, uint32_t member)

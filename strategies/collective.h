@@ -27,6 +27,7 @@ typedef struct gs_shape {
     uint32_t inner;   /* >= 1: members of a node, who follow one another; divides members */
     uint32_t middle; /* >= 1: nodes of a group of nodes, for three levels; middle * inner divides */
     int64_t piece;   /* elements of a piece in pipelined programs; 0: the whole share */
+    const uint32_t *order; /* [2 * members] of rings, as gs_job.ring_order; NULL: by number */
 } gs_shape;
 
 /* One ring, no nodes, no pieces. */

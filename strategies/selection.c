@@ -77,6 +77,7 @@ gs_shape gs_choice_shape(const gs_choice *choice, const gs_job *job, gs_group gr
     shape.middle = choice->middle == 0 ? 1 : choice->middle;
     int64_t piece = choice->piece_bytes / job->element_bytes;
     shape.piece = choice->piece_bytes > 0 && piece == 0 ? 1 : piece;
+    shape.order = shape.members == job->ranks ? job->ring_order : NULL;
     return shape;
 }
 

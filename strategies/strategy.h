@@ -67,6 +67,9 @@ typedef struct gs_job {
     int64_t accumulation; /* forward and backward passes per step that the workload asks for */
     int64_t budget_steps; /* of each rank, by the workload's budget; 0: unknown */
     uint64_t seed;
+    /* [2 * ranks]: workers in the order in which rings of all of them go, then the place of each;
+     * NULL: by number. Owner: the host. */
+    const uint32_t *ring_order;
 } gs_job;
 
 /* How gradient units become buckets: DDP's rule (strategies/bucket.h). */

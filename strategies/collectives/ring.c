@@ -12,7 +12,7 @@ static bool turns(const gs_shape *shape, uint64_t *out_turns, uint32_t *out_firs
 {
     *out_turns = 2 * (uint64_t)(shape->members - 1);
     *out_first = 0;
-    return shape->rings == 1;
+    return gs_ring_is_plain(shape);
 }
 
 static double closed_s(const gs_shape *shape, double bytes, double latency_s, double bytes_per_s)

@@ -10,7 +10,7 @@ static bool turns(const gs_shape *shape, uint64_t *out_turns, uint32_t *out_firs
 {
     *out_turns = shape->members - 1;
     *out_first = 0;
-    return shape->rings == 1;
+    return gs_ring_is_plain(shape);
 }
 
 const gs_collective gs_collective_ring_all_gather = {

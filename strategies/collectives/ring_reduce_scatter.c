@@ -11,7 +11,7 @@ static bool vertex(const gs_shape *shape, uint32_t lane, uint64_t index, gs_vert
 static bool turns(const gs_shape *shape, uint64_t *out_turns, uint32_t *out_first)
 {
     *out_turns = *out_first = shape->members - 1;
-    return shape->rings == 1;
+    return gs_ring_is_plain(shape);
 }
 
 const gs_collective gs_collective_ring_reduce_scatter = {

@@ -2,7 +2,7 @@
  *
  * Ring r is channel r and lane r, and carries share r of every part. Rings go through the nodes in
  * order; within a node each begins at another member, so that they leave the node by different
- * ones. */
+ * ones. Where an order is given all rings go by that. */
 #ifndef GS_STRATEGIES_COLLECTIVES_RING_TURN_H
 #define GS_STRATEGIES_COLLECTIVES_RING_TURN_H
 
@@ -11,6 +11,9 @@
 /* Place of a member on ring `ring`, and the member at a place: from 0 to members - 1. */
 static inline uint32_t gs_ring_place(const gs_shape *shape, uint32_t ring, uint32_t member)
 {
+    if (shape->order != NULL) {
+        return shape->order[shape->members + member];
+    }
     if (ring == 0 || shape->inner == 1) {
         return member;
     }
@@ -21,6 +24,9 @@ static inline uint32_t gs_ring_place(const gs_shape *shape, uint32_t ring, uint3
 
 static inline uint32_t gs_ring_member(const gs_shape *shape, uint32_t ring, uint32_t place)
 {
+    if (shape->order != NULL) {
+        return shape->order[place];
+    }
     if (ring == 0 || shape->inner == 1) {
         return place;
     }
@@ -79,6 +85,12 @@ static inline bool gs_ring_turn(const gs_shape *shape, uint32_t ring, uint64_t i
     out->copied = false;
     gs_ring_share(shape, ring, gs_ring_member(shape, ring, part), &out->offset, &out->length);
     return true;
+}
+
+/* Is it one ring that goes by number, from each member to the next? */
+static inline bool gs_ring_is_plain(const gs_shape *shape)
+{
+    return shape->rings == 1 && shape->order == NULL;
 }
 
 static inline uint32_t gs_ring_count(const gs_shape *shape)

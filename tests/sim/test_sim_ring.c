@@ -118,3 +118,54 @@ Test(sim_ring, between_two_nodes_the_nic_sets_the_pace)
     /* Only two of the eight hops cross nics: a quarter of 2 * 7 * 4,000,000 bytes. */
     cr_assert_eq(result.facts.nic_bytes_sent, 14 * INT64_C(4000000) / 4);
 }
+
+/* Two nodes of two. By number two hops of four cross nics; in the order 0 2 1 3 all do, two out of
+ * each node, so that each nic sends twice the bytes. Only rings go by it. */
+Test(sim_ring, goes_in_the_order_that_is_said)
+{
+    static const uint32_t order[] = {0, 2, 1, 3, /* places: */ 0, 2, 1, 3};
+    static const char *const programs[] = {"algorithm=ring", "algorithm=halving_doubling"};
+    for (size_t i = 0; i < 2; i++) {
+        small_job_config config = one_op(4, 1000000);
+        config.ranks_per_node = 2;
+        int64_t nic_bytes[2];
+        gs_time_ns ends_ns[2];
+        for (size_t k = 0; k < 2; k++) {
+            small_job job;
+            small_job_init(&job, &config, programs[i]);
+            job.scenario.cluster.ring_order = k == 0 ? NULL : order;
+            gs_sim_result result = small_job_run(
+                &(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice, .seed = 1});
+            TEST_REQUIRE(result.status == GS_OK, "%s", result.error.text);
+            nic_bytes[k] = result.facts.nic_bytes_sent;
+            ends_ns[k] = result.facts.end_ns;
+            small_job_fini(&job);
+        }
+        cr_assert_eq(nic_bytes[1], (i == 0 ? 2 : 1) * nic_bytes[0]);
+        cr_assert(i == 0 ? ends_ns[1] > ends_ns[0] : ends_ns[1] == ends_ns[0]);
+    }
+}
+
+/* Numbers that the ring adds are the same for all, and within rounding of any order. */
+Test(sim_ring, learns_the_same_in_another_order)
+{
+    static const uint32_t order[] = {0, 2, 1, 3, /* places: */ 0, 2, 1, 3};
+    double losses[2];
+    for (size_t k = 0; k < 2; k++) {
+        small_job_config config = small_job_default();
+        config.learns = true;
+        config.steps = 5;
+        small_job job;
+        small_job_init(&job, &config, NULL);
+        job.scenario.cluster.ring_order = k == 0 ? NULL : order;
+        gs_record *record = gs_record_create(config.ranks, false);
+        cr_assert_not_null(record);
+        gs_sim_result result = small_job_run(&(gs_sim_config){
+            .scenario = &job.scenario, .strategy = &job.choice, .seed = 1, .record = record});
+        TEST_REQUIRE(result.status == GS_OK, "%s", result.error.text);
+        losses[k] = gs_record_curve_at(record, gs_record_curve_count(record) - 1).loss;
+        gs_record_destroy(record);
+        small_job_fini(&job);
+    }
+    cr_assert(losses[0] > 0.0 && fabs(losses[1] - losses[0]) <= 1e-5 * losses[0]);
+}

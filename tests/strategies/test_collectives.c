@@ -336,6 +336,17 @@ static bool variant_of(const gs_collective *collective, uint32_t members, int nu
            (out->piece == 0 || (collective->takes & GS_TAKES_PIECES) != 0);
 }
 
+/* Rings from the last member to the first but one place: 0, n - 1, ..., 1. */
+static const uint32_t *backwards_of(uint32_t members)
+{
+    static uint32_t order[2 * MEMBERS_MAX];
+    for (uint32_t place = 0; place < members; place++) {
+        order[place] = place == 0 ? 0 : members - place;
+        order[members + order[place]] = place;
+    }
+    return order;
+}
+
 static void check_shape(const gs_collective *collective, gs_shape shape)
 {
     const int64_t elements[] = {0, 1, 2, 17, 33, 101, shape.members - 1, 3 * shape.members};
@@ -364,6 +375,8 @@ static void check_all(bool rendezvous)
                 gs_shape shape = gs_shape_plain(members, 0, 0);
                 bool asked = members <= 17 || members >= 31;
                 if (asked && variant_of(gs_collective_at(c), members, variant, &shape)) {
+                    check_shape(gs_collective_at(c), shape);
+                    shape.order = backwards_of(members);
                     check_shape(gs_collective_at(c), shape);
                 }
             }

@@ -106,8 +106,11 @@ Test(scenario_topology, what_does_not_fit_is_refused)
         {"cluster.topology.kind=regions", "cluster.regions=[{\"name\":\"a\"},{\"name\":\"b\"}]",
          "cluster.wan: nothing joins \"a\" and \"b\"; say the link between them"},
         {"cluster.placement.order=list", "seed=1",
-         "cluster.placement.slots: order \"list\" takes the slot of each of the 8 ranks, [0, 1, "
-         "...]; slots are numbered node by node"},
+         "cluster.placement.slots: takes a list of the 8 slots, each once, [0, 1, ...]"},
+        {"cluster.placement.ring_order=[0,1,2]", "seed=1",
+         "cluster.placement.ring_order on the command line: takes a list of the 8 ranks, each "
+         "once, "
+         "[0, 1, ...]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char expected[sizeof err.text];
@@ -155,6 +158,16 @@ Test(scenario_topology, links_of_regions_are_checked_one_by_one)
     cr_expect_eq(fabric()->wan[2].latency_ns, 9000000);
 }
 
+Test(scenario_topology, the_order_of_rings_is_said_with_the_place_of_each_rank)
+{
+    cr_assert_eq(READ_DEMO("cluster.placement.ring_order=[7,0,6,1,5,2,4,3]"), GS_OK, "%s",
+                 err.text);
+    static const uint32_t wanted[] = {7, 0, 6, 1, 5, 2, 4, 3, /* places: */ 1, 3, 5, 7, 6, 4, 2, 0};
+    cr_assert_arr_eq(scenario.cluster.ring_order, wanted, sizeof wanted);
+    cr_assert_eq(READ_DEMO("cluster.placement.ring_order=[]"), GS_OK, "%s", err.text);
+    cr_assert_null(scenario.cluster.ring_order);
+}
+
 Test(scenario_topology, slots_are_a_permutation)
 {
     static const char *const cases[][2] = {
@@ -163,7 +176,13 @@ Test(scenario_topology, slots_are_a_permutation)
          "6 is there already; each of the slots 0 to 7 stands there once"},
         {"cluster.placement.slots=[0,1,2,3,4,5,6,8]",
          "cluster.placement.slots[7]: "
-         "8 is no slot; each of the slots 0 to 7 stands there once"},
+         "8 is none; each of the slots 0 to 7 stands there once"},
+        {"cluster.placement.ring_order=[0,1,2,3,4,5,5,7]",
+         "cluster.placement.ring_order[6]: "
+         "5 is there already; each of the ranks 0 to 7 stands there once"},
+        {"cluster.placement.ring_order=[-1,1,2,3,4,5,6,7]",
+         "cluster.placement.ring_order[0]: "
+         "-1 is none; each of the ranks 0 to 7 stands there once"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char expected[sizeof err.text];

@@ -181,6 +181,7 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
         .accumulation = scenario->workload.accumulation,
         .budget_steps = scenario->workload.budget_steps,
         .seed = scenario->seed,
+        .ring_order = scenario->cluster.ring_order,
     };
     for (uint32_t i = 0; i < profile->unit_count; i++) {
         elements[i] = profile->units[i].elements;

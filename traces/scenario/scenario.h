@@ -137,8 +137,9 @@ typedef struct gs_cluster {
     gs_link intra;
     int64_t servers;                          /* parameter-server entities offered */
     double server_usd_per_hour, server_watts; /* of each of them; 0: not stated */
-    const uint32_t *slot_of; /* [ranks]: where ranks are; slots are numbered node by node in file
-                                order. NULL: rank r is in slot r */
+    const uint32_t *slot_of;    /* [ranks]: where ranks are; slots are numbered node by node in file
+                                   order. NULL: rank r is in slot r */
+    const uint32_t *ring_order; /* gs_job's; NULL: by number */
     const uint32_t *server_nodes; /* [servers]: where they are; NULL: each on a node of its own */
     const gs_tenant *tenants;
     uint32_t tenant_count;

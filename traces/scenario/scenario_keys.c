@@ -36,7 +36,7 @@ static const char *const root_keys[] = {"extends", "cluster",     "workload", "n
 static const char *const cluster_keys[] = {"regions",     "wan",     "topology", "nodes",  "links",
                                            "placement",   "servers", "codecs",   "tuning", "nccl",
                                            "collectives", "tenants", NULL};
-static const char *const placement_keys[] = {"slots", NULL};
+static const char *const placement_keys[] = {"slots", "ring_order", NULL};
 static const char *const tuning_keys[] = {"measured", NULL};
 static const char *const link_keys[] = {"nic", "intra", NULL};
 static const char *const workload_keys[] = {"profile", "model",  "data",   "optimizer", "input",

@@ -1,4 +1,4 @@
-/* cluster.placement: which rank is where. */
+/* cluster.placement: which rank is where, and in which order rings go through them. */
 #include "traces/scenario/scenario_parts.h"
 
 #include <string.h>
@@ -55,35 +55,60 @@ static void shuffle(uint64_t seed, uint32_t count, uint32_t *slot_of)
     }
 }
 
-static gs_status read_slots(gs_scenario_reader *reader, uint32_t *slot_of, gs_error *err)
+/* The numbers 0 to ranks - 1 at path, each once. `what`: "slot". Errors: GS_EINVAL. */
+static gs_status read_permutation(gs_scenario_reader *reader, const char *path, const char *what,
+                                  uint32_t *out, gs_error *err)
 {
-    const char *path = "cluster.placement.slots";
     uint32_t ranks = reader->out->ranks;
     gs_json_at list;
     gs_json_at at;
     if (!gs_scenario_path_find(&reader->source.merged, path, &list) ||
         gs_json_kind_of(list.value) != GS_JSON_LIST || gs_json_count(list.value) != ranks) {
         return gs_scenario_fail(reader, GS_EINVAL, path, err,
-                                "order \"list\" takes the slot of each of the %u ranks, [0, 1, "
-                                "...]; slots are numbered node by node",
-                                ranks);
+                                "takes a list of the %u %ss, each once, [0, 1, ...]", ranks, what);
     }
     bool *taken = GS_TAKE(reader->arena, bool, ranks);
     if (taken == NULL) {
         return gs_scenario_no_memory(reader, err);
     }
     for (size_t i = 0; gs_json_walk(&list, i, &at); i++) {
-        int64_t slot = 0;
-        GS_TRY(gs_json_int(&at, &slot, err));
-        if (slot < 0 || slot >= ranks || taken[slot]) {
+        int64_t number = 0;
+        GS_TRY(gs_json_int(&at, &number, err));
+        bool is_one = number >= 0 && number < ranks;
+        if (!is_one || taken[number]) {
             return gs_json_fail(
-                &at, GS_EINVAL, err, "%lld %s; each of the slots 0 to %u stands there once",
-                (long long)slot, slot >= 0 && slot < ranks ? "is there already" : "is no slot",
-                ranks - 1);
+                &at, GS_EINVAL, err, "%lld is %s; each of the %ss 0 to %u stands there once",
+                (long long)number, is_one ? "there already" : "none", what, ranks - 1);
         }
-        taken[slot] = true;
-        slot_of[i] = (uint32_t)slot;
+        taken[number] = true;
+        out[i] = (uint32_t)number;
     }
+    return GS_OK;
+}
+
+static bool is_empty(const gs_scenario_reader *reader, const char *path)
+{
+    gs_json_at list;
+    return !gs_scenario_path_find(&reader->source.merged, path, &list) ||
+           (gs_json_kind_of(list.value) == GS_JSON_LIST && gs_json_count(list.value) == 0);
+}
+
+static gs_status read_ring_order(gs_scenario_reader *reader, gs_error *err)
+{
+    static const char path[] = "cluster.placement.ring_order";
+    uint32_t ranks = reader->out->ranks;
+    if (is_empty(reader, path)) {
+        return GS_OK;
+    }
+    uint32_t *order = GS_TAKE(reader->arena, uint32_t, 2 * (size_t)ranks);
+    if (order == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    GS_TRY(read_permutation(reader, path, "rank", order, err));
+    for (uint32_t place = 0; place < ranks; place++) {
+        order[ranks + order[place]] = place;
+    }
+    reader->out->cluster.ring_order = order;
     return GS_OK;
 }
 
@@ -93,6 +118,7 @@ gs_status gs_scenario_read_placement(gs_scenario_reader *reader, gs_error *err)
     gs_placement_config *placement = &reader->placement;
     GS_TRY(gs_scenario_read_object(reader, "cluster.placement", &gs_scenario_placement_table,
                                    placement, err));
+    GS_TRY(read_ring_order(reader, err));
     if (placement->order == BY_NODE) {
         return GS_OK;
     }
@@ -105,21 +131,32 @@ gs_status gs_scenario_read_placement(gs_scenario_reader *reader, gs_error *err)
     } else if (placement->order == RANDOM) {
         shuffle((uint64_t)placement->seed, reader->out->ranks, slot_of);
     } else {
-        GS_TRY(read_slots(reader, slot_of, err));
+        GS_TRY(read_permutation(reader, "cluster.placement.slots", "slot", slot_of, err));
     }
     cluster->slot_of = slot_of;
     return GS_OK;
 }
 
+/* [ranks], or empty where numbers is NULL. */
+static bool put_numbers(gs_json *object, const char *key, const uint32_t *numbers, uint32_t ranks)
+{
+    gs_json *list = gs_json_new_list();
+    bool ok = true;
+    for (uint32_t i = 0; numbers != NULL && i < ranks && ok; i++) {
+        ok = gs_json_add(list, gs_json_new_int(numbers[i]));
+    }
+    return gs_json_set(object, key, list) && ok;
+}
+
 bool gs_scenario_write_placement(const gs_scenario_reader *reader, gs_json *cluster)
 {
+    const gs_cluster *of = &reader->out->cluster;
+    uint32_t ranks = reader->out->ranks;
     gs_json *object = gs_json_new_object();
-    gs_json *slots = gs_json_new_list();
     bool ok = gs_config_write(&gs_scenario_placement_table, &reader->placement, object);
-    const uint32_t *slot_of = reader->out->cluster.slot_of;
-    for (uint32_t i = 0; reader->placement.order == LIST && i < reader->out->ranks && ok; i++) {
-        ok = gs_json_add(slots, gs_json_new_int(slot_of[i]));
-    }
-    ok = gs_json_set(object, "slots", slots) && ok;
+    ok =
+        put_numbers(object, "slots", reader->placement.order == LIST ? of->slot_of : NULL, ranks) &&
+        ok;
+    ok = put_numbers(object, "ring_order", of->ring_order, ranks) && ok;
     return gs_json_set(cluster, "placement", object) && ok;
 }
