@@ -7,11 +7,13 @@
 static const char *const gs_color_names[] = {"auto", "always", "never", NULL};
 static const char *const gs_progress_names[] = {"auto", "plain", "json", "none", NULL};
 static const char *const gs_log_names[] = {"error", "warning", "info", "debug", NULL};
+static const char *const gs_prune_names[] = {"none", "halving", NULL};
 static const char *const gs_steps_names[] = {"sum", "all", NULL};
 static const char *const gs_inconclusive_names[] = {"pass", "fail", NULL};
 
 enum {
     SIM = 1 << GS_VERB_sim,
+    SWEEP = 1 << GS_VERB_sweep,
     RECOMMEND = 1 << GS_VERB_recommend,
     LIVE = 1 << GS_VERB_live,
     CALIBRATE = 1 << GS_VERB_calibrate,

@@ -20,17 +20,18 @@ enum { GS_FLAG_TEXT_BYTES = 1024, GS_LABEL_BYTES = 128 };
 enum { GS_COLOR_AUTO, GS_COLOR_ALWAYS, GS_COLOR_NEVER };
 enum { GS_PROGRESS_AUTO, GS_PROGRESS_PLAIN, GS_PROGRESS_JSON, GS_PROGRESS_NONE };
 enum { GS_STEPS_SUM, GS_STEPS_ALL };
+enum { GS_PRUNE_NONE, GS_PRUNE_HALVING };
 enum { GS_INCONCLUSIVE_PASS, GS_INCONCLUSIVE_FAIL };
 
 typedef struct gs_flags {
     bool json, csv, markdown, quiet, verbose, dry_run, strict, man, help, version;
-    int color, progress, log, steps, transport, network_mode, inconclusive, objective;
+    int color, progress, log, steps, transport, network_mode, prune, inconclusive, objective;
     double alpha;
     int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit, max_memory, budget;
     double min_accuracy, min_fidelity;
     char db[GS_FLAG_TEXT_BYTES], output[GS_FLAG_TEXT_BYTES], scenario[GS_FLAG_TEXT_BYTES],
         tolerance[GS_FLAG_TEXT_BYTES], recording[GS_FLAG_TEXT_BYTES], replay[GS_FLAG_TEXT_BYTES];
-    char timeline[GS_FLAG_TEXT_BYTES], window[GS_LABEL_BYTES];
+    char timeline[GS_FLAG_TEXT_BYTES], window[GS_LABEL_BYTES], shard[GS_LABEL_BYTES];
     char label[GS_LABEL_BYTES], format[GS_LABEL_BYTES], collective[GS_LABEL_BYTES],
         time_unit[GS_LABEL_BYTES], size[GS_LABEL_BYTES], limit[GS_LABEL_BYTES];
     char why[GS_FLAG_TEXT_BYTES];

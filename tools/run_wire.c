@@ -60,6 +60,44 @@ bool gs_wire_send_outcome(int fd, const gs_outcome *outcome)
     return sent;
 }
 
+bool gs_wire_send_run(int fd, uint32_t run)
+{
+    struct {
+        frame_head head;
+        uint64_t run;
+    } frame = {{GS_FRAME_RUN, sizeof frame.run}, run};
+    return write_all(fd, &frame, sizeof frame);
+}
+
+static bool read_all(int fd, void *bytes, size_t count)
+{
+    char *at = bytes;
+    while (count > 0) {
+        ssize_t got = read(fd, at, count);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return false;
+        }
+        at += got;
+        count -= (size_t)got;
+    }
+    return true;
+}
+
+bool gs_wire_read_run(int fd, uint32_t *out)
+{
+    frame_head head;
+    uint64_t run = 0;
+    if (!read_all(fd, &head, sizeof head) || head.kind != GS_FRAME_RUN ||
+        head.bytes != sizeof run || !read_all(fd, &run, sizeof run)) {
+        return false;
+    }
+    *out = (uint32_t)run;
+    return true;
+}
+
 static void take_outcome(const char *bytes, size_t count, gs_outcome *out)
 {
     size_t value_bytes = gs_metric_count() * sizeof(double);

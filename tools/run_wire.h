@@ -1,14 +1,19 @@
-/* What a process that makes a run tells its parent through a pipe: frames of a head and bytes. */
+/* What a process that makes runs tells the one that deals them, through a pipe or a socket: frames
+ * of a head and bytes; and which run it is given. */
 #ifndef GS_TOOLS_RUN_WIRE_H
 #define GS_TOOLS_RUN_WIRE_H
 
 #include "tools/run_one.h"
 
-typedef enum gs_frame_kind { GS_FRAME_PROGRESS, GS_FRAME_OUTCOME } gs_frame_kind;
+typedef enum gs_frame_kind { GS_FRAME_PROGRESS, GS_FRAME_OUTCOME, GS_FRAME_RUN } gs_frame_kind;
 
 /* Child's side. false: the parent has gone. */
 bool gs_wire_send_progress(int fd, double share);
 bool gs_wire_send_outcome(int fd, const gs_outcome *outcome);
+
+/* A guest is given a run. false: the other side has gone. */
+bool gs_wire_send_run(int fd, uint32_t run);
+bool gs_wire_read_run(int fd, uint32_t *out); /* waits for one */
 
 /* Parent's side: bytes as they come. */
 typedef struct gs_wire {

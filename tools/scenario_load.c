@@ -25,6 +25,12 @@ static bool is_live(const gs_cli *cli)
     return cli->verb == GS_VERB_live;
 }
 
+/* The launcher of these has started processes that share the runs, not the ranks of the job. */
+static bool deals_runs(const gs_cli *cli)
+{
+    return cli->verb == GS_VERB_sweep;
+}
+
 /* Words of the command line, then what flags say: the last one wins. */
 static size_t gather_overrides(const gs_cli *cli, gs_arena *arena, const char **out)
 {
@@ -65,12 +71,11 @@ static int tell_notes(const gs_cli *cli, const gs_scenario *scenario)
     return GS_EXIT_OK;
 }
 
-/* text NULL: the file is read. */
-static int load(const gs_cli *cli, const char *file, const char *text, gs_loaded *out)
+static gs_status read(const gs_cli *cli, const char *file, const char *text, gs_loaded *out,
+                      gs_error *err)
 {
-    gs_error err = {0};
-    if (gs_launcher_find(&out->launcher, &err) != GS_OK) {
-        return gs_complain_error(&err);
+    if (!deals_runs(cli)) {
+        GS_TRY(gs_launcher_find(&out->launcher, err));
     }
     const char **words = gs_need(GS_TAKE(&out->arena, const char *, cli->word_count + FLAG_WORDS));
     const char *user_dir = gs_places_scenarios();
@@ -85,7 +90,22 @@ static int load(const gs_cli *cli, const char *file, const char *text, gs_loaded
         .user_dir = user_dir[0] == '\0' ? NULL : user_dir,
         .text = text,
     };
-    if (gs_scenario_read(file, &options, &out->arena, &out->scenario, &err) != GS_OK) {
+    return gs_scenario_read(file, &options, &out->arena, &out->scenario, err);
+}
+
+gs_status gs_scenario_try(const gs_cli *cli, const char *file, const char *text, gs_loaded *out,
+                          gs_error *err)
+{
+    *out = (gs_loaded){0};
+    gs_arena_init(&out->arena);
+    return read(cli, file, text, out, err);
+}
+
+/* text NULL: the file is read. */
+static int load(const gs_cli *cli, const char *file, const char *text, gs_loaded *out)
+{
+    gs_error err = {0};
+    if (read(cli, file, text, out, &err) != GS_OK) {
         return gs_complain_error(&err);
     }
     if (out->launcher.variable != NULL) {

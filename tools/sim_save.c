@@ -25,13 +25,13 @@ static gs_stored_input *inputs_of(const gs_scenario *scenario, const gs_loaded_p
     return inputs;
 }
 
-static void free_inputs(gs_stored_run *run)
+void gs_sim_stored_run_fini(gs_stored_run *run)
 {
     free((void *)(uintptr_t)run->inputs); /* ours alone: inputs_of */
     run->inputs = NULL;
 }
 
-static gs_stored_run run_of(const gs_sim_batch *batch, uint32_t index)
+gs_stored_run gs_sim_stored_run(const gs_sim_batch *batch, uint32_t index)
 {
     const gs_scenario *scenario = batch->scenario;
     const gs_strategy_choice *choice = &scenario->strategies[index / batch->seeds];
@@ -89,9 +89,9 @@ static void store_next(gs_sim_batch *batch)
         batch->status = gs_sim_store_begin(batch, &batch->error);
     }
     if (batch->status == GS_OK && batch->outcomes[run].started) {
-        gs_stored_run row = run_of(batch, run);
+        gs_stored_run row = gs_sim_stored_run(batch, run);
         batch->status = gs_store_write_run(batch->store, &row, &batch->run_ids[run], &batch->error);
-        free_inputs(&row);
+        gs_sim_stored_run_fini(&row);
     }
 }
 
@@ -124,12 +124,12 @@ void gs_sim_document_runs(const gs_sim_batch *batch, gs_json *document)
         if (!batch->outcomes[i].started) {
             continue;
         }
-        gs_stored_run run = run_of(batch, i);
+        gs_stored_run run = gs_sim_stored_run(batch, i);
         run.started_utc = NULL; /* the same command prints the same bytes */
         if (gs_result_json_add_run(document, &run, batch->run_ids[i], &err) != GS_OK) {
             gs_need(NULL);
         }
-        free_inputs(&run);
+        gs_sim_stored_run_fini(&run);
     }
 }
 

@@ -28,6 +28,11 @@ typedef struct gs_sim_batch {
     gs_error error;
 } gs_sim_batch;
 
+/* One of the runs as it is stored; texts are borrowed from the batch. End with
+ * gs_sim_stored_run_fini. */
+gs_stored_run gs_sim_stored_run(const gs_sim_batch *batch, uint32_t index);
+void gs_sim_stored_run_fini(gs_stored_run *run);
+
 /* A run has ended: it is stored, and those after it that waited for it. For gs_pool_config.ended.
  */
 void gs_sim_store_ended(void *batch, uint32_t run);

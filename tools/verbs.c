@@ -26,6 +26,26 @@ static const char *const details[GS_VERB_COUNT] = {
         "gradsync sim my.json cluster.links.nic.bandwidth=25Gbit/s -s "
         "allreduce:bucket=10MiB" EXAMPLE
         "gradsync sim demo-ethernet --seeds 5 --json | jq .runs[0].metrics.step_p50_ns",
+    [GS_VERB_sweep] =
+        "Runs SCENARIO with every combination of the values given. KEY=a,b,c lists them; "
+        "KEY=LOW..HIGH:N takes N of them, evenly or with :log in even ratios, and HIGH's unit "
+        "holds "
+        "for both; whole numbers one by one as KEY=LOW..HIGH. strategy=a,b or strategy=all, and "
+        "strategy.PARAM=... for a parameter of every strategy or codec that has it. years=0..10 "
+        "lets compute grow by 30 % and networks by 15 % a year. {\"sweep\": [...]} in the file is "
+        "a "
+        "dimension too. Other KEY=VALUE words hold for all points.\n\n"
+        "Says which strategy is best where, and where the curves bend: at least six values, two "
+        "lines that meet over logarithms, with an interval from seeds and left-out values. Points "
+        "that differ in choices only (strategies, their parameters, optimizer, batch) are one "
+        "group.\n\n"
+        "Runs are stored as they end, and one that the database has is not made again: the same "
+        "command goes on after a kill. --jobs processes run at a time; started by mpirun, srun or "
+        "torchrun all of its processes share the work, --jobs each (1 unless said); shards of a "
+        "job array are merged by gradsync db merge.\n" EXAMPLE
+        "gradsync sweep my.json cluster.links.nic.bandwidth=1..100Gbit/s:9:log strategy=all" EXAMPLE
+        "gradsync sweep my.json -s local_sgd strategy.period=1..64:7:log --prune halving" EXAMPLE
+        "mpirun -n 8 gradsync sweep my.json noise.compute.cv=0,0.1,0.3 years=0..10:6",
     [GS_VERB_recommend] =
         "Finds the strategy that reaches the target of SCENARIO with the least --objective: of a "
         "bundled list and of what the scenario names, or of plain all-reduce and what -s names. "

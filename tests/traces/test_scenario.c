@@ -141,6 +141,19 @@ Test(scenario, values_of_a_sweep_are_told_as_they_were_written)
     cr_expect_str_eq(noise->values[0], "{\"kind\":\"none\"}");
 }
 
+Test(scenario, sweeps_of_strategies_that_the_command_line_replaces_do_not_count)
+{
+    static const char *const strategies[] = {"allreduce"};
+    options.strategies = strategies;
+    options.strategy_count = 1;
+    gs_status status =
+        READ_DEMO("strategies=[{\"name\":\"local_sgd\",\"period\":{\"sweep\":[2,4]}}]");
+    options.strategy_count = 0;
+    cr_assert_eq(status, GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.dimension_count, 0u);
+    cr_expect_eq(gs_scenario_runnable(&scenario, &err), GS_OK, "%s", err.text);
+}
+
 Test(scenario, a_path_names_a_field_of_its_section)
 {
     const gs_field *count = gs_scenario_field("cluster.nodes.0.count");

@@ -102,6 +102,25 @@ static gs_status check_sweep(const gs_scenario_source *source, const gs_json_at 
     return GS_OK;
 }
 
+/* The file's strategies, in whose place the command line has others. */
+static bool is_replaced(const gs_scenario_source *source, const gs_json_at *at)
+{
+    static const char list[] = "strategies[";
+    return source->options->strategy_count > 0 && strncmp(at->path, list, sizeof list - 1) == 0;
+}
+
+static gs_status keep_sweep(gs_scenario_source *source, const gs_json_at *at, gs_error *err)
+{
+    gs_scenario_sweep *sweep = &source->sweeps[source->sweep_count];
+    memcpy(sweep->path, at->path, sizeof sweep->path);
+    sweep->object = gs_json_copy(at->value);
+    if (sweep->object == NULL) {
+        return gs_json_fail(at, GS_ENOMEM, err, "no memory for a sweep");
+    }
+    source->sweep_count++;
+    return GS_OK;
+}
+
 /* Puts the first value in the place of the sweep `at`, the index-th child of parent. */
 static gs_status take_sweep(gs_scenario_source *source, const gs_json_at *parent, size_t index,
                             const gs_json_at *at, gs_error *err)
@@ -109,16 +128,11 @@ static gs_status take_sweep(gs_scenario_source *source, const gs_json_at *parent
     gs_json_at list;
     (void)gs_json_find(at, "sweep", &list);
     GS_TRY(check_sweep(source, at, &list, err));
+    if (!is_replaced(source, at)) {
+        GS_TRY(keep_sweep(source, at, err));
+    }
     gs_json_at first = gs_json_element(&list, 0);
     gs_json *value = gs_json_copy(first.value);
-    gs_scenario_sweep *sweep = &source->sweeps[source->sweep_count];
-    memcpy(sweep->path, at->path, sizeof sweep->path);
-    sweep->object = gs_json_copy(at->value);
-    if (sweep->object == NULL) {
-        gs_json_free(value);
-        return gs_json_fail(at, GS_ENOMEM, err, "no memory for a sweep");
-    }
-    source->sweep_count++;
     bool is_done = false;
     if (gs_json_kind_of(parent->value) == GS_JSON_LIST) {
         is_done = gs_json_put(parent->value, index, value);

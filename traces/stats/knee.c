@@ -140,7 +140,7 @@ static void interval_of(work *all, double at, double *low, double *high)
         widen(all->places[TAIL_ROUNDS], low, high);
         widen(all->places[ROUNDS - 1 - TAIL_ROUNDS], low, high);
     }
-    for (uint32_t out = 0; all->count > GS_KNEE_POINTS_MIN && out < all->count; out++) {
+    for (uint32_t out = 0; out < all->count; out++) {
         uint32_t used = 0;
         for (uint32_t p = 0; p < all->count; p++) {
             if (p != out) {

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GS_KNEE_POINTS_MIN = 5 };
+enum { GS_KNEE_POINTS_MIN = 6 };
 
 typedef struct gs_knee {
     bool found;

@@ -84,6 +84,14 @@ typedef struct gs_stored_strategy {
 
 enum { GS_REPEAT_NEXT = -1 };
 
+/* The point of a sweep that a run is one seed of. */
+typedef struct gs_stored_place {
+    uint64_t sweep_key; /* of scenario and dimensions */
+    int64_t point;
+    const char *overrides_json; /* {"cluster.links.nic.bandwidth": "1Gbit/s", "strategy": "asp"} */
+    int64_t rung; /* of successive halving in which it was run; 0: the first, or none */
+} gs_stored_place;
+
 /* One strategy on one scenario with one seed. */
 typedef struct gs_stored_run {
     gs_run_source source;
@@ -101,9 +109,10 @@ typedef struct gs_stored_run {
     gs_time_ns wall_ns; /* of the host, not of the simulated cluster */
     const gs_stored_input *inputs;
     uint32_t input_count;
-    const double *values;    /* [gs_metric_count()], NAN: NULL in the table; or NULL: none */
-    bool target_censored;    /* time_to_target_ns is a lower bound */
-    const gs_record *record; /* steps, curve, series and histograms; NULL: none */
+    const double *values;         /* [gs_metric_count()], NAN: NULL in the table; or NULL: none */
+    bool target_censored;         /* time_to_target_ns is a lower bound */
+    const gs_record *record;      /* steps, curve, series and histograms; NULL: none */
+    const gs_stored_place *place; /* NULL: of no sweep */
 } gs_stored_run;
 
 /* Stores a run in one transaction. Its key is made of source, version, commit, config, strategy and

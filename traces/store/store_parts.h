@@ -50,6 +50,11 @@ GS_MUST_USE gs_status gs_store_put_strategy(gs_sql *sql, const gs_stored_strateg
 /* Errors: GS_ENOTFOUND with the nearest name; GS_EMISMATCH: its runs are not what they were. */
 GS_MUST_USE gs_status gs_store_check_baseline(gs_store *store, const char *name, gs_arena *arena,
                                               gs_error *err);
+/* The number of this store's batch, once for all its runs. */
+GS_MUST_USE gs_status gs_store_take_batch(gs_store *store, gs_error *err);
+/* The row of a run in sweep_point. */
+GS_MUST_USE gs_status gs_store_write_place(gs_store *store, int64_t run_id,
+                                           const gs_stored_place *place, gs_error *err);
 /* What a simulated run that ended well foretells (ledger.c); of other runs nothing. */
 GS_MUST_USE gs_status gs_store_write_predictions(gs_store *store, const gs_stored_run *run,
                                                  int64_t run_id, gs_error *err);

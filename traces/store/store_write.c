@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "traces/store/store_parts.h"
+#include "traces/store/store_sweep.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,6 +41,12 @@ static uint64_t key_of(const gs_stored_run *run, int64_t repeat)
     }
     hash = gs_hash(hash, &run->seed, sizeof run->seed);
     return gs_hash(hash, &repeat, sizeof repeat);
+}
+
+uint64_t gs_store_run_key(const gs_stored_run *run)
+{
+    GS_ASSERT(run->repeat != GS_REPEAT_NEXT);
+    return key_of(run, run->repeat);
 }
 
 /* A run of the same key that is there already. */
@@ -242,6 +249,15 @@ static gs_status next_repeat(gs_store *store, const gs_stored_run *run, int64_t 
     return GS_OK;
 }
 
+gs_status gs_store_take_batch(gs_store *store, gs_error *err)
+{
+    if (store->batch != 0) {
+        return GS_OK;
+    }
+    return gs_store_query_int(&store->sql, "SELECT coalesce(max(batch), 0) + 1 FROM run",
+                              &store->batch, err);
+}
+
 /* The rows of a run that is new, or may take the place of the old one. */
 static gs_status put_all(gs_store *store, const gs_stored_run *run, const run_place *place,
                          int64_t *out_id, gs_error *err)
@@ -250,13 +266,11 @@ static gs_status put_all(gs_store *store, const gs_stored_run *run, const run_pl
     if (place->old.id != 0) {
         GS_TRY(gs_store_delete_rows(store, place->old.id, err));
     }
-    if (store->batch == 0) {
-        GS_TRY(gs_store_query_int(&store->sql, "SELECT coalesce(max(batch), 0) + 1 FROM run",
-                                  &store->batch, err));
-    }
+    GS_TRY(gs_store_take_batch(store, err));
     GS_TRY(put_run(store, run, place, out_id, err));
     GS_TRY(gs_store_write_rows(store, run, *out_id, err));
-    return gs_store_write_predictions(store, run, *out_id, err);
+    GS_TRY(gs_store_write_predictions(store, run, *out_id, err));
+    return run->place == NULL ? GS_OK : gs_store_write_place(store, *out_id, run->place, err);
 }
 
 static gs_status write_in_transaction(gs_store *store, const gs_stored_run *run, int64_t *out_id,
