@@ -108,7 +108,7 @@ Test(scenario_topology, what_does_not_fit_is_refused)
         {"cluster.placement.order=list", "seed=1",
          "cluster.placement.slots: takes a list of the 8 slots, each once, [0, 1, ...]"},
         {"cluster.placement.ring_order=[0,1,2]", "seed=1",
-         "cluster.placement.ring_order on the command line: takes a list of the 8 ranks, each "
+         "cluster.placement.ring_order: takes a list of the 8 ranks, each "
          "once, "
          "[0, 1, ...]"},
     };
