@@ -66,7 +66,7 @@ static gs_status find_run(const gs_cli *cli, gs_arena *arena, gs_stored_run *out
 }
 
 /* The stored scenario with the run's own strategy: a scenario is stored once, with the strategies
- * of the command that stored it first, and later ones may have had others. Owner: caller, free().
+ * of the command that stored it last, and others may have had others. Owner: caller, free().
  */
 static gs_status config_of(const gs_stored_run *run, char **out, gs_error *err)
 {

@@ -1,5 +1,7 @@
 #include "tools/sim_stats.h"
 
+#include "traces/stats/paired_ratio.h"
+
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
@@ -66,11 +68,7 @@ gs_ratio gs_ratio_of(const double *base, const double *other, size_t count)
     if (logs == NULL) {
         return ratio;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (isfinite(base[i]) && isfinite(other[i]) && base[i] > 0.0 && other[i] > 0.0) {
-            logs[ratio.pairs++] = log(base[i] / other[i]);
-        }
-    }
+    ratio.pairs = gs_paired_logs(other, base, (uint32_t)count, logs);
     gs_spread spread = gs_spread_of(logs, ratio.pairs);
     ratio.same = ratio.pairs > 1 && agree(logs, ratio.pairs, SAME_WIDTH);
     ratio.value = exp(spread.mean);

@@ -234,3 +234,19 @@ Test(store_baseline, history_has_a_mean_for_each_command)
     cr_assert_eq(count, 0);
     close_all();
 }
+
+/* Gates are no part of a scenario's hash: those of the command that ran it last are what counts. */
+Test(store_baseline, a_scenario_has_the_text_of_its_last_run)
+{
+    int64_t ids[2];
+    open_with_two("runs.db", ids);
+    gs_stored_run run = fixture_run(3, 3);
+    run.scenario.config_json = "{\"seed\":1,\"gates\":[]}";
+    (void)fixture_write(store, &run);
+    gs_stored_run first = fixture_run(1, 1);
+    write_comparison(&first, "same", 1.0); /* its text is older */
+    gs_stored_run back;
+    cr_assert_eq(gs_store_read_run(store, ids[0], &arena, &back, NULL), GS_OK);
+    cr_assert_str_eq(back.scenario.config_json, run.scenario.config_json);
+    close_all();
+}

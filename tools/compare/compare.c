@@ -1,6 +1,7 @@
 #include "tools/compare/compare.h"
 
 #include "tools/message.h"
+#include "traces/scenario/scenario.h"
 #include "traces/stats/permutation.h"
 
 #include <inttypes.h>
@@ -40,6 +41,11 @@ const char *gs_compare_text(gs_compare *compare, const char *format, ...)
     const char *text = format_list(compare, format, arguments);
     va_end(arguments);
     return text;
+}
+
+const char *gs_compare_label(gs_compare *compare, const char *strategy, const char *params_json)
+{
+    return gs_need(gs_strategy_stored_label(strategy, params_json, &compare->arena));
 }
 
 static void add_text(gs_compare *compare, const char *text, const char ***list, uint32_t *count,

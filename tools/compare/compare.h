@@ -41,6 +41,7 @@ const char *gs_verdict_text(gs_verdict_word word);
 typedef struct gs_compare_run {
     int64_t id;
     gs_stored_run run;
+    const char *strategy; /* with parameters and codec: "allreduce:bucket=10MiB+fp16" */
 } gs_compare_run;
 
 typedef struct gs_compare_side {
@@ -55,8 +56,9 @@ typedef struct gs_compare_side {
 
 /* One strategy on one scenario. */
 typedef struct gs_compare_job {
-    const char *scenario, *strategy;       /* of the candidate, of the base where that has none */
-    const gs_stored_run *of[GS_SIDES];     /* a run; NULL: that side has none */
+    const char *scenario, *strategy;   /* of the candidate, of the base where that has none */
+    const gs_stored_run *of[GS_SIDES]; /* the newest run; NULL: that side has none */
+    const char *labels[GS_SIDES]; /* strategy of each side; they differ in parameters at most */
     const gs_compare_run **runs[GS_SIDES]; /* [counts] that ended well; paired: i has one seed */
     uint32_t counts[GS_SIDES], failed[GS_SIDES];
     bool paired;         /* by seed */
@@ -116,6 +118,8 @@ void gs_compare_remark(gs_compare *compare, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void gs_compare_differs(gs_compare *compare, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Strategy, parameters and codec as people write them. Owner: the arena. */
+const char *gs_compare_label(gs_compare *compare, const char *strategy, const char *params_json);
 /* A printf into the arena. */
 const char *gs_compare_text(gs_compare *compare, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

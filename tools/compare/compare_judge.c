@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "tools/message.h"
-#include "traces/scenario/scenario.h"
 #include "traces/stats/history.h"
 #include "traces/stats/holm.h"
 #include "traces/store/store_ack.h"
@@ -172,29 +171,41 @@ static gs_status find_auto_limit(gs_compare *compare, gs_compare_row *row, const
     return GS_OK;
 }
 
-static bool is_ack_of(gs_compare *compare, const gs_ack *ack, const gs_compare_row *row)
-{
-    const char *label =
-        gs_need(gs_strategy_stored_label(ack->strategy, ack->params_json, &compare->arena));
-    return strcmp(ack->metric, gs_metric_at(row->metric)->name) == 0 &&
-           strcmp(ack->scenario, row->job->scenario) == 0 && strcmp(label, row->job->strategy) == 0;
-}
-
 /* Acks of both databases: a change may have been accepted in either. */
 typedef struct ack_lists {
     const gs_ack *acks[GS_SIDES];
+    const char **strategies[GS_SIDES]; /* of each ack, as jobs name theirs */
     uint32_t counts[GS_SIDES];
 } ack_lists;
 
+static gs_status read_acks(gs_compare *compare, ack_lists *lists, gs_error *err)
+{
+    for (int side = 0; side < GS_SIDES; side++) {
+        GS_TRY(gs_store_read_acks(compare->sides[side].store, &compare->arena, &lists->acks[side],
+                                  &lists->counts[side], err));
+        uint32_t count = lists->counts[side];
+        lists->strategies[side] =
+            gs_need(GS_TAKE(&compare->arena, const char *, (size_t)count + 1));
+        for (uint32_t i = 0; i < count; i++) {
+            const gs_ack *ack = &lists->acks[side][i];
+            lists->strategies[side][i] = gs_compare_label(compare, ack->strategy, ack->params_json);
+        }
+    }
+    return GS_OK;
+}
+
 /* The last ack of a row, or NULL. */
-static const gs_ack *ack_of(gs_compare *compare, const ack_lists *lists, const gs_compare_row *row)
+static const gs_ack *ack_of(const ack_lists *lists, const gs_compare_row *row)
 {
     const gs_ack *found = NULL;
     for (int side = 0; side < GS_SIDES; side++) {
         for (uint32_t i = 0; i < lists->counts[side]; i++) {
             const gs_ack *ack = &lists->acks[side][i];
+            bool fits = strcmp(ack->metric, gs_metric_at(row->metric)->name) == 0 &&
+                        strcmp(ack->scenario, row->job->scenario) == 0 &&
+                        strcmp(lists->strategies[side][i], row->job->strategy) == 0;
             bool later = found == NULL || strcmp(ack->made_utc, found->made_utc) >= 0;
-            found = later && is_ack_of(compare, ack, row) ? ack : found;
+            found = fits && later ? ack : found;
         }
     }
     return found;
@@ -212,7 +223,7 @@ static gs_status add_row(gs_compare *compare, const gs_compare_job *job, uint32_
 {
     gs_compare_row *row = new_row(compare, job, metric);
     if (compare->auto_limit && row->gated && !row->limit.limit.is_amount) {
-        const gs_ack *ack = ack_of(compare, acks, row);
+        const gs_ack *ack = ack_of(acks, row);
         GS_TRY(find_auto_limit(compare, row, ack == NULL ? NULL : ack->made_utc, err));
     }
     gs_change_sides sides = {.base = values_of(compare, job, GS_SIDE_BASE, metric),
@@ -299,7 +310,7 @@ static void judge_row(gs_compare *compare, gs_compare_row *row, const ack_lists 
     row->judged = gs_change_judge(&row->change, row->p_adjusted, compare->alpha, rows);
     row->word = has_direction(row->metric) ? words[row->judged.word] : GS_VERDICT_SAME;
     row->reason = reason_of(compare, row);
-    const gs_ack *ack = row->word == GS_VERDICT_WORSE ? ack_of(compare, acks, row) : NULL;
+    const gs_ack *ack = row->word == GS_VERDICT_WORSE ? ack_of(acks, row) : NULL;
     if (ack != NULL && covers(ack, row, compare)) {
         row->word = GS_VERDICT_ACKNOWLEDGED;
         row->reason = gs_compare_text(compare, "%s, %s: %s", ack->who, ack->made_utc, ack->why);
@@ -329,11 +340,8 @@ int gs_compare_judge(gs_compare *compare)
 {
     gs_error err = {0};
     ack_lists acks = {.counts = {0}};
-    for (int side = 0; side < GS_SIDES; side++) {
-        if (gs_store_read_acks(compare->sides[side].store, &compare->arena, &acks.acks[side],
-                               &acks.counts[side], &err) != GS_OK) {
-            return gs_complain_error(&err);
-        }
+    if (read_acks(compare, &acks, &err) != GS_OK) {
+        return gs_complain_error(&err);
     }
     for (uint32_t i = 0; i < compare->job_count; i++) {
         if (add_job(compare, &compare->jobs[i], &acks, &err) != GS_OK) {

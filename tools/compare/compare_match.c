@@ -1,10 +1,8 @@
 /* Which runs of the two sides belong together, and what their configurations differ in. */
 #include "tools/compare/compare.h"
 
-#include "base/assert.h"
 #include "tools/config_difference.h"
 #include "tools/message.h"
-#include "traces/scenario/scenario.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,53 +13,35 @@ static bool ended_well(const gs_stored_run *run)
     return run->status == GS_RUN_OK || run->status == GS_RUN_RECOVERED;
 }
 
-static const char *label_of(gs_compare *compare, const gs_stored_run *run)
+static bool is_of(const gs_compare_run *run, const char *scenario, const char *strategy)
 {
-    return gs_need(
-        gs_strategy_stored_label(run->strategy.name, run->strategy.params_json, &compare->arena));
-}
-
-static bool is_of(gs_compare *compare, const gs_stored_run *run, const char *scenario,
-                  const char *strategy)
-{
-    return strcmp(run->scenario.name, scenario) == 0 &&
-           strcmp(label_of(compare, run), strategy) == 0;
-}
-
-/* A run of this scenario and strategy on a side; the newest: its configuration is today's. */
-static const gs_stored_run *newest_of(gs_compare *compare, int side, const char *scenario,
-                                      const char *strategy)
-{
-    const gs_compare_side *from = &compare->sides[side];
-    for (uint32_t i = from->count; i > 0; i--) {
-        if (is_of(compare, &from->runs[i - 1].run, scenario, strategy)) {
-            return &from->runs[i - 1].run;
-        }
-    }
-    return NULL;
+    return strcmp(run->run.scenario.name, scenario) == 0 && strcmp(run->strategy, strategy) == 0;
 }
 
 /* ---------------------------------------------------------------- jobs */
+
+/* The job of a run, new where there is none yet; its newest run is the one that comes last. */
+static void add_run(gs_compare *compare, int side, const gs_compare_run *run)
+{
+    uint32_t place = 0;
+    while (place < compare->job_count &&
+           !is_of(run, compare->jobs[place].scenario, compare->jobs[place].strategy)) {
+        place++;
+    }
+    gs_compare_job *job = &compare->jobs[place];
+    if (place == compare->job_count) {
+        compare->job_count++;
+        *job = (gs_compare_job){.scenario = run->run.scenario.name, .strategy = run->strategy};
+    }
+    job->of[side] = &run->run;
+    job->labels[side] = run->strategy;
+}
 
 static void add_jobs(gs_compare *compare, int side)
 {
     const gs_compare_side *from = &compare->sides[side];
     for (uint32_t i = 0; i < from->count; i++) {
-        const gs_stored_run *run = &from->runs[i].run;
-        const char *label = label_of(compare, run);
-        bool known = false;
-        for (uint32_t k = 0; k < compare->job_count && !known; k++) {
-            known = strcmp(compare->jobs[k].scenario, run->scenario.name) == 0 &&
-                    strcmp(compare->jobs[k].strategy, label) == 0;
-        }
-        if (known) {
-            continue;
-        }
-        gs_compare_job *job = &compare->jobs[compare->job_count++];
-        *job = (gs_compare_job){.scenario = run->scenario.name, .strategy = label};
-        for (int s = 0; s < GS_SIDES; s++) {
-            job->of[s] = newest_of(compare, s, job->scenario, label);
-        }
+        add_run(compare, side, &from->runs[i]);
     }
 }
 
@@ -118,6 +98,7 @@ static void join_changed(gs_compare *compare)
             gs_compare_differs(compare, "%s: strategy %s against %s", job->scenario,
                                other->strategy, job->strategy);
             job->of[GS_SIDE_BASE] = other->of[GS_SIDE_BASE];
+            job->labels[GS_SIDE_BASE] = other->strategy;
             other->of[GS_SIDE_BASE] = NULL;
         }
     }
@@ -137,13 +118,12 @@ static void join_changed(gs_compare *compare)
 static void gather(gs_compare *compare, gs_compare_job *job, int side)
 {
     const gs_compare_side *from = &compare->sides[side];
-    const char *label = label_of(compare, job->of[side]);
     const gs_compare_run **runs =
         gs_need(GS_TAKE(&compare->arena, const gs_compare_run *, (size_t)from->count + 1));
     uint32_t count = 0;
     for (uint32_t i = 0; i < from->count; i++) {
         const gs_compare_run *run = &from->runs[i];
-        if (!is_of(compare, &run->run, job->scenario, label) ||
+        if (!is_of(run, job->scenario, job->labels[side]) ||
             run->run.scenario.config_hash != job->of[side]->scenario.config_hash) {
             continue;
         }

@@ -54,11 +54,13 @@ static int read_runs(gs_compare *compare, gs_compare_side *side)
     }
     side->runs = gs_need(GS_TAKE(&compare->arena, gs_compare_run, count));
     for (uint32_t i = 0; i < count; i++) {
-        side->runs[i].id = ids[i];
-        if (gs_store_read_run(side->store, ids[i], &compare->arena, &side->runs[i].run, &err) !=
-            GS_OK) {
+        gs_compare_run *run = &side->runs[i];
+        run->id = ids[i];
+        if (gs_store_read_run(side->store, ids[i], &compare->arena, &run->run, &err) != GS_OK) {
             return complain(&err);
         }
+        run->strategy =
+            gs_compare_label(compare, run->run.strategy.name, run->run.strategy.params_json);
     }
     side->count = count;
     return GS_EXIT_OK;

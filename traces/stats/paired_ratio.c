@@ -7,6 +7,17 @@
 #include "traces/stats/bootstrap.h"
 #include "traces/stats/permutation.h"
 
+uint32_t gs_paired_logs(const double *base, const double *candidate, uint32_t count, double *out)
+{
+    uint32_t pairs = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (isfinite(base[i]) && isfinite(candidate[i]) && base[i] > 0.0 && candidate[i] > 0.0) {
+            out[pairs++] = log(candidate[i] / base[i]);
+        }
+    }
+    return pairs;
+}
+
 static gs_status describe(const double *logs, double alpha, gs_paired_ratio *ratio)
 {
     gs_samples samples = {.values = {logs}, .counts = {ratio->pairs}};
@@ -27,11 +38,7 @@ gs_status gs_paired_ratio_of(const double *base, const double *candidate, uint32
     if (logs == NULL) {
         return GS_ENOMEM;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (isfinite(base[i]) && isfinite(candidate[i]) && base[i] > 0.0 && candidate[i] > 0.0) {
-            logs[ratio.pairs++] = log(candidate[i] / base[i]);
-        }
-    }
+    ratio.pairs = gs_paired_logs(base, candidate, count, logs);
     gs_status status = GS_OK;
     if (ratio.pairs > 0) {
         ratio.value = exp(gsl_stats_mean(logs, 1, ratio.pairs));

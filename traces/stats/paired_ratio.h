@@ -17,6 +17,10 @@ typedef struct gs_paired_ratio {
     double p;         /* sign-flip, against a ratio of 1 */
 } gs_paired_ratio;
 
+/* Logarithms of candidate / base, of the pairs whose values are finite and above 0; how many they
+ * are. out [count]. */
+uint32_t gs_paired_logs(const double *base, const double *candidate, uint32_t count, double *out);
+
 /* base, candidate [count], paired by index; other pairs than those above are left out. Errors:
  * GS_ENOMEM. */
 GS_MUST_USE gs_status gs_paired_ratio_of(const double *base, const double *candidate,

@@ -64,7 +64,7 @@ static gs_status write_verdict(gs_store *store, gs_sql_query *query, const gs_st
 {
     int64_t scenario_id = 0;
     int64_t strategy_id = 0;
-    GS_TRY(gs_store_put_scenario(&store->sql, row->scenario, &scenario_id, err));
+    GS_TRY(gs_store_put_scenario(&store->sql, row->scenario, false, &scenario_id, err));
     GS_TRY(gs_store_put_strategy(&store->sql, row->strategy, &strategy_id, err));
     gs_sql_bind_int(query, 2, scenario_id);
     gs_sql_bind_int(query, 3, strategy_id);

@@ -42,9 +42,10 @@ GS_MUST_USE gs_status gs_store_write_catalogue(gs_store *store, gs_error *err);
 GS_MUST_USE gs_status gs_store_delete_rows(gs_store *store, int64_t run_id, gs_error *err);
 GS_MUST_USE gs_status gs_store_write_rows(gs_store *store, const gs_stored_run *run, int64_t run_id,
                                           gs_error *err);
-/* The row of a scenario or strategy, new or there already. */
+/* The row of a scenario or strategy, new or there already. newest: the text of the scenario is this
+ * one from now on; what its hash does not cover, such as gates, may have changed. */
 GS_MUST_USE gs_status gs_store_put_scenario(gs_sql *sql, const gs_stored_scenario *scenario,
-                                            int64_t *out_id, gs_error *err);
+                                            bool newest, int64_t *out_id, gs_error *err);
 GS_MUST_USE gs_status gs_store_put_strategy(gs_sql *sql, const gs_stored_strategy *strategy,
                                             int64_t *out_id, gs_error *err);
 /* Errors: GS_ENOTFOUND with the nearest name; GS_EMISMATCH: its runs are not what they were. */

@@ -127,15 +127,16 @@ static gs_status take_id(gs_sql_query *query, gs_status prepared, int64_t *out, 
 }
 
 /* "DO UPDATE" to itself, because "DO NOTHING" returns no row. */
-gs_status gs_store_put_scenario(gs_sql *sql, const gs_stored_scenario *scenario, int64_t *out_id,
-                                gs_error *err)
+gs_status gs_store_put_scenario(gs_sql *sql, const gs_stored_scenario *scenario, bool newest,
+                                int64_t *out_id, gs_error *err)
 {
     gs_sql_query query = {0};
     gs_status status = gs_sql_prepare(
         sql,
         "INSERT INTO scenario(name, config_hash, config_json, ranks, nodes, model, gradient_bytes) "
         "VALUES(?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT(config_hash, name) DO UPDATE SET name = name RETURNING scenario_id",
+        "ON CONFLICT(config_hash, name) DO UPDATE SET "
+        "config_json = iif(?8, excluded.config_json, config_json) RETURNING scenario_id",
         &query, err);
     if (status == GS_OK) {
         gs_sql_bind_text(&query, 1, scenario->name);
@@ -145,6 +146,7 @@ gs_status gs_store_put_scenario(gs_sql *sql, const gs_stored_scenario *scenario,
         gs_sql_bind_int(&query, 5, scenario->nodes);
         gs_sql_bind_text(&query, 6, scenario->model);
         gs_sql_bind_int(&query, 7, scenario->gradient_bytes);
+        gs_sql_bind_int(&query, 8, newest ? 1 : 0);
     }
     return take_id(&query, status, out_id, err);
 }
@@ -199,7 +201,7 @@ static gs_status put_run(gs_store *store, const gs_stored_run *run, const run_pl
     int64_t scenario_id = 0;
     int64_t strategy_id = 0;
     int64_t env_id = 0;
-    GS_TRY(gs_store_put_scenario(sql, &run->scenario, &scenario_id, err));
+    GS_TRY(gs_store_put_scenario(sql, &run->scenario, true, &scenario_id, err));
     GS_TRY(gs_store_put_strategy(sql, &run->strategy, &strategy_id, err));
     GS_TRY(put_env(sql, &run->environment, &env_id, err));
     gs_sql_query query = {0};
