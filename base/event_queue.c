@@ -286,5 +286,14 @@ bool gs_event_queue_pop(gs_event_queue *queue, gs_queued_event *out)
     gs_event_heap_pop(&queue->bottom, out);
     queue->count--;
     queue->now = out->time;
+    if (queue->bottom.count == 0 && queue->count > 0) {
+        refill(queue); /* what comes next is known ahead */
+    }
     return true;
+}
+
+const gs_queued_event *gs_event_queue_ahead(const gs_event_queue *queue, size_t *out_count)
+{
+    *out_count = queue->bottom.count;
+    return queue->bottom.items;
 }

@@ -38,6 +38,9 @@ void gs_event_queue_destroy(gs_event_queue *queue);
 /* Errors: GS_ENOMEM; the queue is as before then. */
 GS_MUST_USE gs_status gs_event_queue_push(gs_event_queue *queue, gs_queued_event event);
 bool gs_event_queue_pop(gs_event_queue *queue, gs_queued_event *out); /* false: empty */
+/* Some of the next events, of which the first is the next one; the others come in any order. For
+ * who gets ready for what may come: a push may come before them. Good until the next call. */
+const gs_queued_event *gs_event_queue_ahead(const gs_event_queue *queue, size_t *out_count);
 size_t gs_event_queue_count(const gs_event_queue *queue);
 size_t gs_event_queue_bytes(const gs_event_queue *queue); /* memory held */
 

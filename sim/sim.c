@@ -534,6 +534,7 @@ bool gs_sim_run(gs_sim *sim, uint64_t events)
         bool is_left = sim->drained < sim->entity_count;
         bool is_under_way = sim->loop.own > 0 || gs_sim_net_is_flowing(&sim->net);
         if (is_left && is_under_way && gs_sim_loop_next(&sim->loop, &event)) {
+            gs_sim_look_ahead(sim);
             handle(sim, &event);
         } else if (!is_left || !gs_sim_ops_return(sim)) {
             end_of_events(sim);

@@ -49,6 +49,27 @@ uint64_t gs_sim_loop_at(gs_sim_loop *loop, gs_tick at, gs_sim_event_kind kind, u
     return handle;
 }
 
+static gs_sim_event event_of(uint64_t key)
+{
+    return (gs_sim_event){
+        .handle = key,
+        .index = (uint32_t)key & ((UINT32_C(1) << GS_SIM_INDEX_BITS) - 1),
+        .kind = (gs_sim_event_kind)(key >> GS_SIM_INDEX_BITS &
+                                    ((1U << (GS_SIM_PAYLOAD_BITS - GS_SIM_INDEX_BITS)) - 1)),
+    };
+}
+
+bool gs_sim_loop_ahead(const gs_sim_loop *loop, size_t i, gs_sim_event *out)
+{
+    size_t count;
+    const gs_queued_event *ahead = gs_event_queue_ahead(loop->queue, &count);
+    if (i >= count) {
+        return false;
+    }
+    *out = event_of(ahead[i].key);
+    return true;
+}
+
 bool gs_sim_loop_next(gs_sim_loop *loop, gs_sim_event *out)
 {
     gs_queued_event next;
@@ -57,10 +78,7 @@ bool gs_sim_loop_next(gs_sim_loop *loop, gs_sim_event *out)
     }
     loop->now = next.time;
     loop->handled++;
-    out->handle = next.key;
-    out->index = (uint32_t)next.key & ((UINT32_C(1) << GS_SIM_INDEX_BITS) - 1);
-    out->kind = (gs_sim_event_kind)(next.key >> GS_SIM_INDEX_BITS &
-                                    ((1U << (GS_SIM_PAYLOAD_BITS - GS_SIM_INDEX_BITS)) - 1));
+    *out = event_of(next.key);
     loop->own -= out->kind != GS_SIM_LINK;
     return true;
 }

@@ -64,6 +64,9 @@ void gs_sim_loop_end_time(gs_sim_loop *loop);
 /* The next event; the clock moves to it. false: none left, no memory, or a limit. */
 bool gs_sim_loop_next(gs_sim_loop *loop, gs_sim_event *out);
 
+/* The i-th of the events that are known to come soon, 0 the next one; false: no more are known. */
+bool gs_sim_loop_ahead(const gs_sim_loop *loop, size_t i, gs_sim_event *out);
+
 /* The clock in ns, rounded up: what leaves the simulator. */
 static inline gs_time_ns gs_sim_loop_now_ns(const gs_sim_loop *loop)
 {

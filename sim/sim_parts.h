@@ -1,7 +1,8 @@
-/* The inside of a run, shared by its eight files and nobody else: sim.c (make, run, result),
+/* The inside of a run, shared by its nine files and nobody else: sim.c (make, run, result),
  * sim_worker.c (what a rank computes, and when), sim_forward.c (where it waits for weights),
  * sim_world.c (what drivers ask of the host), sim_work.c (the numbers of a rank) and sim_sum.c
- * (those of all-reduces), sim_look.c (what a timeline is told), sim_diverge.c (why it diverged). */
+ * (those of all-reduces), sim_look.c (what a timeline is told), sim_diverge.c (why it diverged),
+ * sim_ahead.c (memory asked for ahead). */
 #ifndef GS_SIM_SIM_PARTS_H
 #define GS_SIM_SIM_PARTS_H
 
@@ -260,6 +261,9 @@ void gs_sim_look_share(gs_sim *sim, uint32_t worker, int64_t bytes, gs_time_ns w
 void gs_sim_diverged(gs_sim *sim, uint32_t entity, int64_t step, const gs_error *what);
 /* At the end: are the models of all workers finite? */
 void gs_sim_check_models(gs_sim *sim);
+
+/* sim_ahead.c: before an event is handled, for those behind it. */
+void gs_sim_look_ahead(const gs_sim *sim);
 
 /* sim_world.c */
 extern const gs_host_calls gs_sim_host_calls;

@@ -67,6 +67,9 @@ void gs_driver_quiesce(gs_driver *driver, gs_time_ns at, int64_t cut_step);
 uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t channel,
                          uint32_t rank);
 
+/* It is about to be told something: asks for the memory that this takes. */
+void gs_driver_prefetch(const gs_driver *driver);
+
 /* Looks. */
 int64_t gs_driver_step(const gs_driver *driver); /* steps ended: applies with `last` */
 bool gs_driver_is_drained(const gs_driver *driver);

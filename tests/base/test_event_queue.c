@@ -82,6 +82,10 @@ static void expect_heap_order(delay_law *delay)
         TEST_REQUIRE(same(got, wanted), "operation %u: %lld instead of %lld", i,
                      (long long)got.time, (long long)wanted.time);
         now = has_got ? got.time : now;
+        size_t ahead;
+        const gs_queued_event *next = gs_event_queue_ahead(queue, &ahead);
+        TEST_REQUIRE((ahead > 0) == (heap.count > 0), "operation %u: %zu ahead", i, ahead);
+        TEST_REQUIRE(ahead == 0 || same(next[0], heap.items[0]), "operation %u: what is next", i);
     }
     gs_event_queue_destroy(queue);
     gs_event_heap_fini(&heap);
