@@ -49,6 +49,11 @@ gs_status gs_arm_read(const gs_arm_reader *reader, const char *word, const char 
     return status;
 }
 
+bool gs_arm_is_misspelt(const gs_error *err)
+{
+    return strstr(err->text, "\" on the command line: ") != NULL;
+}
+
 /* Does it take more micro-steps into an update than the scenario says? */
 static bool accumulates_otherwise(const gs_scenario *scenario)
 {
@@ -179,6 +184,7 @@ static uint32_t add_arm(const gs_arm_reader *reader, const char *word, bool is_n
         arm.scenario = own;
         arm.label = own->strategies[0].label;
         arm.family = family_of(own);
+        arm.rates[0].factor = 1.0;
     }
     if (has_label(arms, count, arm.label)) {
         if (status == GS_OK) {

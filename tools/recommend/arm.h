@@ -86,6 +86,9 @@ typedef struct gs_arm_reader {
 GS_MUST_USE gs_status gs_arm_read(const gs_arm_reader *reader, const char *word,
                                   const char *rate_word, gs_scenario *out, gs_error *err);
 
+/* Is the word itself wrong, whatever the job? gs_scenario_read says of those where they stand. */
+bool gs_arm_is_misspelt(const gs_error *err);
+
 /* words [word_count]: what the user or the scenario names; with only_named the list of arms.def is
  * left out but for plain all-reduce. Two words with one label are one arm. Refused arms are in the
  * list with their reason. *out_arms [return value]; owner: the reader's arena. End with

@@ -175,15 +175,33 @@ static void check_arm(gs_recommend *all, gs_arm *arm)
     }
 }
 
+/* A word that is no strategy at all is a mistake, not an arm that does not run here. */
+static int check_words(const gs_recommend *all)
+{
+    for (size_t i = 0; i < all->cli->strategy_count; i++) {
+        gs_scenario own;
+        gs_error err = {0};
+        gs_status status = gs_arm_read(&all->reader, all->cli->strategies[i], NULL, &own, &err);
+        if (status == GS_OK) {
+            gs_scenario_free(&own);
+        } else if (gs_arm_is_misspelt(&err)) {
+            return gs_complain_error(&err);
+        }
+    }
+    return GS_EXIT_OK;
+}
+
 static void make_arms(gs_recommend *all)
 {
     const gs_scenario *scenario = all->scenario;
+    size_t count = all->cli->strategy_count;
     const char **words = gs_need(calloc((size_t)scenario->strategy_count + 1, sizeof *words));
     for (uint32_t i = 0; i < scenario->strategy_count; i++) {
         words[i] = scenario->strategies[i].label;
     }
-    all->arm_count = gs_arms_make(&all->reader, words, scenario->strategy_count,
-                                  all->cli->strategy_count > 0, &all->arms);
+    all->arm_count =
+        count > 0 ? gs_arms_make(&all->reader, all->cli->strategies, count, true, &all->arms)
+                  : gs_arms_make(&all->reader, words, scenario->strategy_count, false, &all->arms);
     free(words);
     for (uint32_t i = 0; i < all->arm_count; i++) {
         if (all->arms[i].state == GS_ARM_IN) {
@@ -464,14 +482,20 @@ int gs_cmd_recommend(const gs_cli *cli)
 {
     gs_loaded loaded;
     gs_recommend all = {0};
-    int code = gs_scenario_load(cli, &loaded);
+    gs_cli base = *cli;
+    if (base.strategy_count > 0) { /* each is read by itself: one that does not run is no error */
+        base.strategies[0] = "allreduce";
+        base.strategy_count = 1;
+    }
+    int code = gs_scenario_load(&base, &loaded);
     if (code == GS_EXIT_OK) {
         take_flags(cli, &loaded.scenario, &all);
         code = check_limits(&all);
         if (code == GS_EXIT_OK) {
             char *text = gs_need(gs_json_write(loaded.scenario.resolved, false));
             start_reader(&all, text);
-            code = recommend(&all, &loaded);
+            code = check_words(&all);
+            code = code == GS_EXIT_OK ? recommend(&all, &loaded) : code;
             gs_arms_free(all.arms, all.arm_count, all.confirm_seeds);
             free(text);
         }

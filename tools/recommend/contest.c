@@ -180,16 +180,19 @@ static void drop_losers(race_state *state)
                         "never reached the target in %u seeds, %s did", seeds, winner->label);
             continue;
         }
-        char missed[32] = "";
+        char where[64];
         if (reached < seeds) {
-            snprintf(missed, sizeof missed, " where it did, in %u", reached);
+            snprintf(where, sizeof where, "in the %u of %u seeds that reached the target", reached,
+                     seeds);
+        } else {
+            snprintf(where, sizeof where, "in %u seeds", seeds);
         }
-        gs_arm_drop(arm, GS_ARM_OUT, &state->all->arena, "%.2fx the %s of %s%s of %u seeds",
+        gs_arm_drop(arm, GS_ARM_OUT, &state->all->arena, "%.2fx the %s of %s %s",
                     mean_of(arm->race, seeds) / mean_of(winner->race, seeds),
                     state->all->objective == GS_OBJECTIVE_SAMPLES
                         ? "samples"
                         : gs_objective_words[state->all->objective],
-                    winner->label, reached < seeds ? missed : ", in", seeds);
+                    winner->label, where);
     }
 }
 

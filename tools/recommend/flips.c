@@ -13,7 +13,7 @@ const char *const gs_flip_axis_keys[GS_FLIP_AXES] = {"bandwidth_bps", "compute_j
                                                      "ranks"};
 
 enum {
-    RIVALS_MAX = 6,
+    RIVALS_MAX = 8,
     STEPS_MAX = 128, /* two periods of the longest arm */
     DOUBLINGS = 5,   /* up to 32 times as much, or as little */
     BISECTIONS = 4,  /* a sixteenth of a doubling: 4 % */
@@ -29,6 +29,9 @@ enum {
 double gs_flip_samples(const gs_recommend *all, const gs_arm *arm, bool *out_assumed)
 {
     *out_assumed = arm->family == GS_FAMILY_TIMED;
+    if (!all->learns) {
+        return arm->family == GS_FAMILY_EXACT ? 1.0 : (double)INFINITY;
+    }
     if (arm->rates[0].seeds > 0) {
         return gs_arm_is_sure(all, arm) ? gs_arm_samples(all, arm) : (double)INFINITY;
     }
@@ -77,7 +80,7 @@ static bool may_win(const gs_arm *arm)
     return arm->state == GS_ARM_IN || arm->state == GS_ARM_OUT || arm->state == GS_ARM_DOMINATED;
 }
 
-/* The best of its family by `better`; NULL: none. */
+/* The best of its family by the objective, or what sends least; NULL: none. */
 static const gs_arm *best_of(const gs_recommend *all, gs_arm_family family, bool by_bytes)
 {
     const gs_arm *best = NULL;
@@ -103,6 +106,11 @@ static rivals rivals_of(const gs_recommend *all, const gs_arm *choice)
 {
     rivals out = {0};
     add_rival(all, choice, &out);
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        if (gs_arm_is_plain(&all->arms[i]) && may_win(&all->arms[i])) {
+            add_rival(all, &all->arms[i], &out);
+        }
+    }
     for (int family = 0; family < GS_FAMILY_COUNT; family++) {
         const gs_arm *best = best_of(all, (gs_arm_family)family, false);
         if (best != NULL) {

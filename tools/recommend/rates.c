@@ -95,13 +95,35 @@ static gs_arm *tutor_of(const gs_recommend *all, const gs_arm *arm)
     return NULL;
 }
 
+static double mean_final(const gs_arm_rate *rate)
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < rate->seeds; i++) {
+        sum += rate->finals[i];
+    }
+    return sum / (double)rate->seeds;
+}
+
+/* By what it needed; where no run reached the target, by what it ended with. */
+static bool is_better(const gs_arm *arm, const gs_arm_rate *a, const gs_arm_rate *b)
+{
+    if (a->score < b->score || a->score > b->score) {
+        return a->score < b->score;
+    }
+    double own = mean_final(a);
+    double other = mean_final(b);
+    bool is_more = arm->scenario->workload.quality == GS_ACCURACY;
+    return isnan(other) ? !isnan(own) : is_more ? own > other : own < other;
+}
+
 /* Place of the best rate that has as many seeds as the scenario's own; of equal ones the first. */
 static uint32_t best_rate(const gs_arm *arm)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < GS_RATES; i++) {
-        bool is_tried = arm->rates[i].seeds >= arm->rates[0].seeds && arm->rates[i].seeds > 0;
-        best = is_tried && arm->rates[i].score < arm->rates[best].score ? i : best;
+        const gs_arm_rate *rate = &arm->rates[i];
+        bool is_tried = rate->seeds >= arm->rates[0].seeds && rate->seeds > 0;
+        best = is_tried && is_better(arm, rate, &arm->rates[best]) ? i : best;
     }
     return best;
 }
@@ -139,8 +161,8 @@ static void second_round(round_state *round)
         for (uint32_t k = 0; k < GS_RATES; k++) {
             uint32_t better = 0;
             for (uint32_t other = 0; other < GS_RATES; other++) {
-                bool ahead = arm->rates[other].score < arm->rates[k].score ||
-                             (arm->rates[other].score <= arm->rates[k].score && other < k);
+                bool ahead = is_better(arm, &arm->rates[other], &arm->rates[k]) ||
+                             (other < k && !is_better(arm, &arm->rates[k], &arm->rates[other]));
                 better += ahead && other != k ? 1 : 0;
             }
             if (k == 0 || better < KEPT - 1) {
