@@ -314,14 +314,15 @@ static void add_horovod(paste_list *list)
     free(optimizer);
 }
 
-/* Only what the strategy pins: else NCCL chooses as this program assumes that it does. */
+/* Only what the user pins: else NCCL chooses, as this program assumes that it does. */
 static void add_nccl(paste_list *list)
 {
-    const char *algorithm = list->choice->algorithm;
+    char value[64];
+    const char *algorithm = text_of(list, "algorithm", "auto", value);
     const char *name = strcmp(algorithm, "ring") == 0                 ? "Ring"
                        : strcmp(algorithm, "double_binary_tree") == 0 ? "Tree"
                                                                       : NULL;
-    if (name != NULL) {
+    if (name != NULL && list->count > 0) {
         add(list, "NCCL", GS_PASTE_SHELL, gs_text("export NCCL_ALGO=%s\n", name));
     }
 }
