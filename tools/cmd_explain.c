@@ -1,6 +1,5 @@
 /* explain: simulates variants of a scenario, or of a stored run's, and says where its step goes and
  * what would change that. Nothing is stored. */
-#include "base/json.h"
 #include "tools/explain.h"
 #include "tools/explain_page.h"
 #include "tools/interrupt.h"
@@ -8,6 +7,7 @@
 #include "tools/output.h"
 #include "tools/scenario_list.h"
 #include "tools/scenario_load.h"
+#include "tools/stored_config.h"
 #include "tools/verbs.h"
 #include "traces/store/store.h"
 
@@ -65,30 +65,6 @@ static gs_status find_run(const gs_cli *cli, gs_arena *arena, gs_stored_run *out
     return status;
 }
 
-/* The stored scenario with the run's own strategy: a scenario is stored once, with the strategies
- * of the command that stored it last, and others may have had others. Owner: caller, free().
- */
-static gs_status config_of(const gs_stored_run *run, char **out, gs_error *err)
-{
-    gs_json_at config = {0};
-    gs_json_at choice = {0};
-    const char *params = run->strategy.params_json;
-    GS_TRY(gs_json_parse(run->scenario.config_json, strlen(run->scenario.config_json),
-                         run->scenario.name, &config, err));
-    gs_status status = gs_json_parse(params, strlen(params), run->strategy.name, &choice, err);
-    if (status == GS_OK) {
-        gs_json *list = gs_need(gs_json_new_list());
-        gs_json *strategy = gs_need(gs_json_copy(choice.value));
-        (void)gs_json_set(strategy, "name", gs_need(gs_json_new_text(run->strategy.name)));
-        (void)gs_json_add(list, strategy);
-        (void)gs_json_set(config.value, "strategies", list);
-        *out = gs_need(gs_json_write(config.value, false));
-        gs_json_free(choice.value);
-    }
-    gs_json_free(config.value);
-    return status;
-}
-
 static int load_run(const gs_cli *cli, gs_loaded *out)
 {
     gs_arena arena;
@@ -98,7 +74,7 @@ static int load_run(const gs_cli *cli, gs_loaded *out)
     int64_t id = 0, newest = 0;
     char *config = NULL;
     if (find_run(cli, &arena, &run, &id, &newest, &err) != GS_OK ||
-        config_of(&run, &config, &err) != GS_OK) {
+        gs_stored_config(&run, &config, &err) != GS_OK) {
         gs_arena_fini(&arena);
         return gs_complain_error(&err);
     }

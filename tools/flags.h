@@ -24,7 +24,7 @@ enum { GS_PRUNE_NONE, GS_PRUNE_HALVING };
 enum { GS_INCONCLUSIVE_PASS, GS_INCONCLUSIVE_FAIL };
 
 typedef struct gs_flags {
-    bool json, csv, markdown, quiet, verbose, dry_run, strict, man, help, version;
+    bool json, csv, markdown, quiet, verbose, dry_run, strict, man, help, version, rerun;
     int color, progress, log, steps, transport, network_mode, prune, inconclusive, objective;
     double alpha;
     int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit, max_memory, budget;

@@ -282,6 +282,9 @@ int gs_compare_make(const gs_cli *cli, gs_store *store, const char *file, gs_com
     }
     gs_compare_match(out);
     code = gs_compare_judge(out);
+    if (code == GS_EXIT_OK && cli->flags.rerun) {
+        code = gs_compare_rerun(out, cli);
+    }
     if (code == GS_EXIT_OK) {
         gs_compare_conclude(out, cli->flags.inconclusive == GS_INCONCLUSIVE_FAIL);
     }

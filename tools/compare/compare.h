@@ -112,6 +112,10 @@ char *gs_compare_answer(const gs_compare *compare);
 int gs_compare_read(gs_compare *compare, const gs_cli *cli, gs_store *store, const char *file);
 void gs_compare_match(gs_compare *compare);
 int gs_compare_judge(gs_compare *compare);
+/* With --rerun: rows of samples that failed are judged once more, together with seeds that the base
+ * has and the candidate has not, which this program simulates now; nothing of them is stored. What
+ * did not fail keeps its verdict, so that looking twice cannot make a comparison fail. */
+int gs_compare_rerun(gs_compare *compare, const gs_cli *cli);
 void gs_compare_conclude(gs_compare *compare, bool inconclusive_fails);
 
 void gs_compare_remark(gs_compare *compare, const char *format, ...)
