@@ -60,6 +60,8 @@ int gs_plot_timeline(const gs_cli *cli, gs_plot *plot);
 int gs_plot_breakdown(const gs_cli *cli, gs_plot *plot);
 int gs_plot_cdf(const gs_cli *cli, gs_plot *plot);
 int gs_plot_busbw(const gs_cli *cli, gs_plot *plot);
+/* plot busbw where a scenario is meant: words are those of show collective. */
+int gs_plot_tuning(const gs_cli *cli, gs_plot *plot);
 int gs_plot_gradients(const gs_cli *cli, gs_plot *plot);
 int gs_plot_predicted(const gs_cli *cli, gs_plot *plot);
 

@@ -1,8 +1,12 @@
-/* plot busbw: measured bus bandwidth against size, and the line of latency and rate through it. */
+/* plot busbw: measured bus bandwidth against size, and the line of latency and rate through it; or
+ * that of a scenario (tools/plot_tuning.c). */
 #include "tools/message.h"
 #include "tools/output.h"
 #include "tools/plot.h"
+#include "strategies/collective.h"
+#include "tools/scenario_list.h"
 #include "traces/importers/importer.h"
+#include "traces/whole_file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -191,11 +195,41 @@ static int fill(const gs_cli *cli, const gs_imported *imported, gs_plot *plot)
     return code;
 }
 
+/* Is it a bundled scenario, or a file that says that it is one, or what show collective takes
+ * before it? */
+static bool names_scenario(const char *word)
+{
+    enum { FILE_BYTES_MAX = 1 << 24 };
+    gs_arena arena;
+    gs_arena_init(&arena);
+    const gs_named_scenario *list = NULL;
+    size_t count = gs_scenario_list(&arena, &list);
+    bool is_named = false;
+    for (size_t i = 0; i < count; i++) {
+        is_named = is_named || strcmp(list[i].name, word) == 0;
+    }
+    gs_arena_fini(&arena);
+    for (int kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
+        is_named = is_named || strcmp(gs_collective_kind_name((gs_collective_kind)kind), word) == 0;
+    }
+    char *text = NULL;
+    size_t bytes;
+    gs_error err;
+    if (!is_named && gs_whole_file_read(word, FILE_BYTES_MAX, &text, &bytes, &err) == GS_OK) {
+        is_named = strstr(text, "gradsync.scenario/") != NULL;
+        free(text);
+    }
+    return is_named;
+}
+
 int gs_plot_busbw(const gs_cli *cli, gs_plot *plot)
 {
     if (cli->word_count < 2) {
-        gs_complain("plot busbw: which files? give output of nccl-tests");
+        gs_complain("plot busbw: of what? give output of nccl-tests, or a scenario");
         return GS_EXIT_USAGE;
+    }
+    if (names_scenario(cli->words[1])) {
+        return gs_plot_tuning(cli, plot);
     }
     gs_import_options options = {
         .format = cli->flags.format[0] == '\0' ? NULL : cli->flags.format,

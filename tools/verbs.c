@@ -163,8 +163,9 @@ static const char *const details[GS_VERB_COUNT] = {
     [GS_VERB_plot] =
         "timeline SCENARIO draws what each rank did over a few steps (--window) of the first "
         "strategy and seed; breakdown and cdf take stored runs or a scenario and show where a step "
-        "goes and how long steps are; busbw takes files of nccl-tests and prints their table as "
-        "well; gradients takes a stored run made with --gradients; predicted takes "
+        "goes and how long steps are; busbw takes files of nccl-tests, or [KIND] SCENARIO as show "
+        "collective does, and prints "
+        "the table as well; gradients takes a stored run made with --gradients; predicted takes "
         "simulated and measured runs as validate does.\n\n"
         "-o names the picture: .svg, .png or .pdf. Its data and its gnuplot script are written "
         "beside it, as FILE.csv and FILE.gp; without gnuplot in PATH only these two. Without -o "
