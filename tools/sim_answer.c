@@ -228,6 +228,19 @@ static char *after_text(const gs_sim_row *row)
                    row->good);
 }
 
+/* "after 11.2 s (median, 5 of 5 runs) each", or both medians. */
+static char *both_after_text(const gs_sim_row *first, const gs_sim_row *next)
+{
+    char a[GS_UNIT_TEXT_BYTES];
+    char b[GS_UNIT_TEXT_BYTES];
+    gs_format_duration((gs_time_ns)llround(first->target_ns), a);
+    gs_format_duration((gs_time_ns)llround(next->target_ns), b);
+    return strcmp(a, b) == 0
+               ? gs_text("after %s (median, %u of %u runs) each", a, first->reached, first->good)
+               : gs_text("after %s and %s (medians, %u of %u and %u of %u runs)", a, b,
+                         first->reached, first->good, next->reached, next->good);
+}
+
 /* Does a larger share of the runs of `a` reach the target than of those of `b`? */
 static bool is_surer(const gs_sim_row *a, const gs_sim_row *b)
 {
@@ -305,11 +318,15 @@ static char *race_text(const gs_sim_report *report, const gs_sim_row *first, con
         text = gs_text("%s reaches %s first, %s; %s reaches it with other seeds only.",
                        first->label, target, after, next->label);
     } else if (gs_ratio_is_tie(&ratio)) {
-        *out_preferred = simpler(first, next);
+        bool one_stays = first->fell_back != next->fell_back;
+        bool first_stays = first->fell_back < next->fell_back;
+        *out_preferred = !one_stays ? simpler(first, next) : first_stays ? first : next;
+        char *both = both_after_text(first, next);
         text =
-            gs_text("%s and %s tie on the time to %s, %s each (ratio %s; %s): prefer %s, "
-                    "the simpler one.",
-                    first->label, next->label, target, after, times, sure, (*out_preferred)->label);
+            gs_text("%s and %s tie on the time to %s, %s (ratio %s; %s): prefer %s, %s.",
+                    first->label, next->label, target, both, times, sure, (*out_preferred)->label,
+                    one_stays ? "which stays there more often" : "the simpler one");
+        free(both);
     } else if (ratio.value < 1.0) {
         /* By the medians, which count runs that never come, it is first; by pairs it is not. */
         text = gs_text("%s reaches %s first by the median, %s; where %s reaches it with "

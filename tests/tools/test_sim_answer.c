@@ -100,6 +100,22 @@ Test(sim_answer, the_surest_is_looked_at_even_where_it_is_last)
     expect_part("all reaches accuracy 0.9 more often than some, which does in 3 of 5 runs");
 }
 
+/* Medians 5 and 6 s; ratios 1.2, 0.857, 1.2, 0.857, 1.2: their mean, 1.05, is no sure difference.
+ */
+Test(sim_answer, a_tie_names_both_medians_and_prefers_who_stays_there)
+{
+    const double swings[RUNS] = {5, 7, 5, 7, 5};
+    const double even[RUNS] = {6, 6, 6, 6, 6};
+    const double fallen[RUNS] = {0.95, 0.85, 0.94, 0.85, 0.95};
+    put_row(0, "swings", 1.0, swings, fallen);
+    put_row(1, "even", 1.0, even, good);
+    expect_part("swings and even tie on the time to accuracy 0.9, after 5 s and 6 s (medians, 5 of "
+                "5 and 5 of 5 runs) (ratio 1.05; ");
+    expect_part("): prefer even, which stays there more often.");
+    put_row(0, "swings", 1.0, swings, good);
+    expect_part("): prefer swings, the simpler one.");
+}
+
 Test(sim_answer, who_crosses_the_target_and_falls_is_told_with_the_loss_and_a_cause)
 {
     const double soon[RUNS] = {5, 5, 5, 5, 5};

@@ -205,6 +205,15 @@ Test(scenario_device, offload_moves_twelve_bytes_an_element_over_the_host_link)
     cr_expect_eq(gs_scenario_offload_ns(&scenario, 0, 124439808), 0);
 }
 
+/* Who updates a shard moves the bytes of its elements; who stands first has no say in that. */
+Test(scenario_device, an_element_moves_its_bytes_whoever_shards)
+{
+    READ("workload.profile=gpt2", "workload.dtype=bf16", "workload.optimizer={\"name\":\"adam\"}",
+         "workload.memory.offload=optimizer",
+         "strategies=[{\"name\":\"sharded\"},{\"name\":\"allreduce\"}]");
+    cr_expect_eq(scenario.workload.offload_element_bytes, 12);
+}
+
 /* A shard of 124,439,808 parameters over 5 servers is 24,887,962, rounded up; by asp a server has
  * one copy under way to each of the 8 ranks. */
 Test(scenario_device, servers_have_what_an_update_needs)

@@ -260,6 +260,7 @@ gs_status gs_scenario_count_memory(gs_scenario_reader *reader, gs_error *err)
     }
     gs_memory_job element = out->memory[0];
     element.elements = 1;
+    element.shards = 1;        /* who updates a shard names its elements */
     element.is_served = false; /* of the strategies whose ranks make the updates */
     out->workload.offload_element_bytes = gs_memory_of(&element, 1).host_bytes;
     return GS_OK;

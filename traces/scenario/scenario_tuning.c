@@ -368,6 +368,20 @@ static gs_status use_model_times(gs_scenario_reader *reader, gs_error *err)
                                   "this machine; allow ring or tree");
 }
 
+/* One ring leaves a node by one rank, whatever the node has. */
+static void tell_idle_nics(gs_scenario_reader *reader)
+{
+    uint32_t nics = gs_scenario_node_nics(reader->out);
+    bool has_outside = gs_scenario_outer_link(reader->out) == &reader->out->cluster.nic;
+    if (nics > 1 && has_outside && reader->out->cluster.tuning.follow == GS_TUNE_FIXED &&
+        reader->collectives.selection.rule_count == 0) {
+        gs_scenario_note(reader,
+                         "cluster.topology.nics: a ring leaves a node by 1 of its %u nics; "
+                         "cluster.tuning.follow=nccl uses them all, as NCCL does",
+                         nics);
+    }
+}
+
 gs_status gs_scenario_read_tuning(gs_scenario_reader *reader, gs_error *err)
 {
     gs_tuning *tuning = &reader->out->cluster.tuning;
@@ -377,6 +391,7 @@ gs_status gs_scenario_read_tuning(gs_scenario_reader *reader, gs_error *err)
                                    err));
     GS_TRY(make_settings(reader, &tuning->nccl, err));
     GS_TRY(read_tables(reader, err));
+    tell_idle_nics(reader);
     return use_model_times(reader, err);
 }
 
