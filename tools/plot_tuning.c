@@ -63,26 +63,31 @@ static uint32_t line_of(lines *of, size_t row)
     return line;
 }
 
-static void put_data(lines *of, FILE *csv)
+/* Line after line, so that each is drawn in one go. */
+static void put_data(const lines *of, const uint32_t *line_of_row, FILE *csv)
 {
     fputs("line,name,bytes,time_ns,busbw_gbyte_per_s\n", csv);
-    for (size_t row = 0; row < of->row_count; row++) {
-        uint32_t line = line_of(of, row);
-        if (line == LINES_MAX) {
-            continue;
+    for (uint32_t line = 0; line < of->count; line++) {
+        for (size_t row = 0; row < of->row_count; row++) {
+            if (line_of_row[row] != line) {
+                continue;
+            }
+            fprintf(csv, "%" PRIu32 ",", line);
+            gs_plot_field(of->names[line], csv);
+            fprintf(csv, ",%s,%s,%.6g\n", cell(of, row, of->at.bytes), cell(of, row, of->at.time),
+                    strtod(cell(of, row, of->at.busbw), NULL) / 8e9);
         }
-        fprintf(csv, "%" PRIu32 ",", line);
-        gs_plot_field(of->names[line], csv);
-        fprintf(csv, ",%s,%s,%.6g\n", cell(of, row, of->at.bytes), cell(of, row, of->at.time),
-                strtod(cell(of, row, of->at.busbw), NULL) / 8e9);
     }
 }
 
-static void put_script(const lines *of, const char *scenario, gs_plot *plot)
+static void put_script(const lines *of, const gs_cli *cli, gs_plot *plot)
 {
     enum { PIXELS = 480, KEY_PIXELS = 24 };
     FILE *out = plot->script;
-    char *title = gs_text("bus bandwidth against size, %s", scenario);
+    /* A kind, a scenario, or both. */
+    bool has_two = cli->word_count > 2 && strchr(cli->words[2], '=') == NULL;
+    char *title = gs_text("bus bandwidth against size, %s%s%s", cli->words[1],
+                          has_two ? " of " : "", has_two ? cli->words[2] : "");
     fputs("set title ", out);
     gs_plot_quote(title, out);
     free(title);
@@ -130,8 +135,13 @@ static int fill(const gs_cli *cli, const gs_page *page, gs_plot *plot)
                        .time = column_of(table, "time_ns"),
                        .busbw = column_of(table, "busbw_bps")},
                 .row_count = table->cell_count / (size_t)table->column_count};
-    put_data(&of, plot->csv);
-    put_script(&of, cli->words[1], plot);
+    uint32_t *line_of_row = gs_need(calloc(of.row_count + 1, sizeof *line_of_row));
+    for (size_t row = 0; row < of.row_count; row++) {
+        line_of_row[row] = line_of(&of, row);
+    }
+    put_data(&of, line_of_row, plot->csv);
+    put_script(&of, cli, plot);
+    free(line_of_row);
     for (uint32_t i = 0; i < of.count; i++) {
         free(of.names[i]);
     }
