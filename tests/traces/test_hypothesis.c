@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 #include "traces/stats/history.h"
-include "traces/stats/holm.h"
+#include "traces/stats/holm.h"
 #include "traces/stats/permutation.h"
 #include "traces/stats/power.h"
 #include "traces/stats/rank_sum.h"
@@ -11,10 +11,10 @@ include "traces/stats/holm.h"
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-    /* {1, 2, 3}: only all signs equal come as far as 6, 2 of 8. {3, 1, -1} has the sum 3; of +-3
-     * +-1
-     * +-1 six come that far: 5, 3, 3 and their negatives. */
-    Test(permutation, counts_patterns_of_signs)
+/* {1, 2, 3}: only all signs equal come as far as 6, 2 of 8. {3, 1, -1} has the sum 3; of +-3
+ * +-1
+ * +-1 six come that far: 5, 3, 3 and their negatives. */
+Test(permutation, counts_patterns_of_signs)
 {
     cr_assert_float_eq(gs_sign_flip((const double[]){1.0, 2.0, 3.0}, 3), 0.25, 1e-15);
     cr_assert_float_eq(gs_sign_flip((const double[]){3.0, 1.0, -1.0}, 3), 0.75, 1e-15);

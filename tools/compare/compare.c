@@ -24,6 +24,9 @@ const char *gs_verdict_text(gs_verdict_word word)
 /* ---------------------------------------------------------------- texts */
 
 static const char *format_list(gs_compare *compare, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
+static const char *format_list(gs_compare *compare, const char *format, va_list arguments)
 {
     va_list again;
     va_copy(again, arguments);
