@@ -20,7 +20,7 @@
 enum { LONG_BASE = 0x100 /* getopt codes of flags: above every letter */ };
 
 /* Named in the design and not built yet: better said so than "unknown". */
-static const char *const planned[] = {"report", "db"};
+static const char *const planned[] = {"report"};
 
 /* The words after the flags have been taken out; the first is the verb. */
 typedef struct word_list {

@@ -26,6 +26,7 @@ enum {
     SHOW = 1 << GS_VERB_show,
     TRACE = 1 << GS_VERB_trace,
     PLOT = 1 << GS_VERB_plot,
+    DB = 1 << GS_VERB_db,
     DOCTOR = 1 << GS_VERB_doctor,
     HELP = 1 << GS_VERB_help,
     ALL = (1 << GS_VERB_COUNT) - 1

@@ -24,10 +24,12 @@ enum { GS_PRUNE_NONE, GS_PRUNE_HALVING };
 enum { GS_INCONCLUSIVE_PASS, GS_INCONCLUSIVE_FAIL };
 
 typedef struct gs_flags {
-    bool json, csv, markdown, quiet, verbose, dry_run, strict, man, help, version, rerun;
+    bool json, csv, markdown, quiet, verbose, dry_run, strict, interrupted, man, help, version,
+        rerun;
     int color, progress, log, steps, transport, network_mode, prune, inconclusive, objective;
     double alpha;
-    int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit, max_memory, budget;
+    int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit, older_than, max_memory,
+        budget;
     double min_accuracy, min_fidelity;
     char db[GS_FLAG_TEXT_BYTES], output[GS_FLAG_TEXT_BYTES], scenario[GS_FLAG_TEXT_BYTES],
         tolerance[GS_FLAG_TEXT_BYTES], recording[GS_FLAG_TEXT_BYTES], replay[GS_FLAG_TEXT_BYTES];

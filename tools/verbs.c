@@ -10,6 +10,7 @@ static const char *const traces[] = {"probe", "stat", "import", "slow", NULL};
 static const char *const figures[] = {"timeline",  "breakdown", "cdf", "busbw",
                                       "gradients", "predicted", NULL};
 static const char *const actions[] = {"set", "list", "rm", "ack", NULL};
+static const char *const database_jobs[] = {"merge", "gc", "export", "check", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 #define EXAMPLE "\n    "
@@ -174,6 +175,16 @@ static const char *const details[GS_VERB_COUNT] = {
         "gradsync plot breakdown @last -o breakdown.png" EXAMPLE
         "gradsync plot busbw all_reduce.txt" EXAMPLE
         "gradsync plot predicted label:p label:m -o predicted.svg",
+    [GS_VERB_db] =
+        "merge FILE... takes the runs of other databases over into that of --db, with all their "
+        "rows; the same run is kept once, two results of one key are an error, and nothing of that "
+        "file is merged then. gc drops the runs that --older-than, --label and --interrupted all "
+        "hold for, what no run uses, and gives the room back; -n says what would go. Runs of a "
+        "baseline stay. export prints a row for each metric of RUNs, or of all, as CSV or --json. "
+        "check looks at pages, references, keys and hashes, and ends with 1 where something is "
+        "damaged.\n" EXAMPLE "gradsync db merge shard-*.db --db all.db" EXAMPLE
+        "gradsync db gc --older-than 30d -n" EXAMPLE "gradsync db export @last -o runs.csv" EXAMPLE
+        "gradsync db check",
     [GS_VERB_doctor] =
         "Prints version, libraries, thread variables, places of data and database, what else is "
         "found on this machine, and how well predictions in the database have come true.",
@@ -186,7 +197,7 @@ static const char *const details[GS_VERB_COUNT] = {
 
 static const char *const *const first_words[GS_VERB_COUNT] = {
     [GS_VERB_baseline] = actions, [GS_VERB_list] = kinds,        [GS_VERB_trace] = traces,
-    [GS_VERB_plot] = figures,     [GS_VERB_completion] = shells,
+    [GS_VERB_plot] = figures,     [GS_VERB_completion] = shells, [GS_VERB_db] = database_jobs,
 };
 
 static const gs_verb verbs[GS_VERB_COUNT] = {
