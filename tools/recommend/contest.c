@@ -122,7 +122,8 @@ static double cell_of(const race_state *state)
     return cell;
 }
 
-static bool run_block(race_state *state, uint32_t first_seed)
+/* A look takes the same seeds of all arms, or none. *out_cut: --budget had no time for all. */
+static bool run_block(race_state *state, uint32_t first_seed, bool *out_cut)
 {
     gs_recommend *all = state->all;
     const gs_scenario **variants = gs_need(calloc(state->count, sizeof *variants));
@@ -138,14 +139,16 @@ static bool run_block(race_state *state, uint32_t first_seed)
     }
     bool done =
         gs_trial_run(all, variants, count, GS_RACING_SEEDS + first_seed, GS_RACE_BLOCK, outcomes);
+    bool is_whole = done && outcomes[count * GS_RACE_BLOCK - 1].started;
     for (uint32_t i = 0; i < count * GS_RACE_BLOCK; i++) {
         gs_arm *arm = in[i / GS_RACE_BLOCK];
-        if (done) {
+        if (is_whole) {
             arm->race[arm->race_seeds] = gs_trial_value(all, arm, &outcomes[i]);
             arm->race_samples[arm->race_seeds++] = gs_trial_samples(&outcomes[i]);
         }
         gs_outcome_fini(&outcomes[i]);
     }
+    *out_cut = done && !is_whole;
     free(variants);
     free(in);
     free(outcomes);
@@ -204,8 +207,13 @@ static bool race(race_state *state)
         if (!gs_trial_affords(all, runs, false, "a longer race")) {
             return true;
         }
-        if (!run_block(state, look * GS_RACE_BLOCK)) {
+        bool is_cut;
+        if (!run_block(state, look * GS_RACE_BLOCK, &is_cut)) {
             return false;
+        }
+        if (is_cut) {
+            all->left_out = all->left_out == NULL ? "a longer race" : all->left_out;
+            return true;
         }
         if (nobody_arrives(state)) {
             return true;
@@ -239,7 +247,9 @@ bool gs_race_arms(gs_recommend *all)
                                  /* Two positions in cells of width w differ by w/sqrt(6). */
                                  .min_spread = cell_of(&state) / sqrt(6.0)};
         state.race = gs_race_begin(&config, state.entries);
+        all->may_cut = true;
         done = race(&state);
+        all->may_cut = false;
         drop_losers(&state);
     }
     free(state.entries);

@@ -231,6 +231,9 @@ static char *no_winner_text(const gs_recommend *all)
         return gs_text(
             "No recommendation: no run ended well at any rate; the reasons stand above.");
     }
+    if (all->left_out != NULL && counts[GS_ARM_IN] == 0) {
+        return gs_text("No recommendation: --budget had no time for %s; raise it.", all->left_out);
+    }
     if (counts[GS_ARM_LIMIT] > 0 && counts[GS_ARM_IN] == 0) {
         return gs_text("No recommendation: none is within the limits; lower --min-accuracy or "
                        "--min-fidelity.");

@@ -37,7 +37,7 @@ typedef struct round_state {
 static void take(gs_recommend *all, const trial *one, const gs_outcome *outcomes, uint32_t seeds)
 {
     gs_arm_rate *rate = one->rate;
-    for (uint32_t i = 0; i < seeds && rate->seeds < GS_RATE_SEEDS; i++) {
+    for (uint32_t i = 0; i < seeds && outcomes[i].started; i++) {
         uint32_t at = rate->seeds++;
         const char *metric = gs_quality_metric(one->arm->scenario->workload.quality);
         rate->values[at] = gs_trial_value(all, one->arm, &outcomes[i]);
@@ -50,7 +50,9 @@ static void take(gs_recommend *all, const trial *one, const gs_outcome *outcomes
                 gs_need(gs_arena_text(&all->arena, outcomes[i].result.error.text));
         }
     }
-    rate->score = gs_trial_score(all, one->arm, rate->values, rate->seeds);
+    if (rate->seeds > 0) {
+        rate->score = gs_trial_score(all, one->arm, rate->values, rate->seeds);
+    }
 }
 
 /* Runs all trials of the round with the next `seeds` seeds. */
@@ -119,7 +121,7 @@ static bool is_better(const gs_arm *arm, const gs_arm_rate *a, const gs_arm_rate
 /* Place of the best rate that has as many seeds as the scenario's own; of equal ones the first. */
 static uint32_t best_rate(const gs_arm *arm)
 {
-    uint32_t best = 0;
+    uint32_t best = 0; /* which is tried first */
     for (uint32_t i = 1; i < GS_RATES; i++) {
         const gs_arm_rate *rate = &arm->rates[i];
         bool is_tried = rate->seeds >= arm->rates[0].seeds && rate->seeds > 0;
@@ -128,16 +130,59 @@ static uint32_t best_rate(const gs_arm *arm)
     return best;
 }
 
+/* Arms that are tuned themselves, those with the least for a sample first: what --budget cuts off
+ * is least likely to win. Returns how many. */
+static uint32_t sort_arms(const gs_recommend *all, gs_arm **out)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        gs_arm *arm = &all->arms[i];
+        if (arm->state != GS_ARM_IN || arm->is_shared_rate) {
+            continue;
+        }
+        uint32_t at = count++;
+        double own = gs_trial_of_samples(all, arm, 1.0);
+        for (; at > 0 && gs_trial_of_samples(all, out[at - 1], 1.0) > own; at--) {
+            out[at] = out[at - 1];
+        }
+        out[at] = arm;
+    }
+    return count;
+}
+
+/* All of them at the scenario's own rate, then at the next one, ... */
 static void first_round(round_state *round)
 {
-    for (uint32_t i = 0; i < round->all->arm_count; i++) {
-        gs_arm *arm = &round->all->arms[i];
-        arm->is_shared_rate = arm->state == GS_ARM_IN && tutor_of(round->all, arm) != NULL;
-        for (uint32_t k = 0; arm->state == GS_ARM_IN && k < GS_RATES; k++) {
+    const gs_recommend *all = round->all;
+    gs_arm **sorted = gs_need(calloc((size_t)all->arm_count + 1, sizeof *sorted));
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        gs_arm *arm = &all->arms[i];
+        arm->is_shared_rate = arm->state == GS_ARM_IN && tutor_of(all, arm) != NULL;
+        for (uint32_t k = 0; k < GS_RATES; k++) {
             arm->rates[k].factor = factors[k];
-            if (!arm->is_shared_rate) {
-                round->trials[round->count++] = (trial){arm, &arm->rates[k]};
-            }
+        }
+    }
+    uint32_t count = sort_arms(all, sorted);
+    for (uint32_t k = 0; k < GS_RATES; k++) {
+        for (uint32_t i = 0; i < count; i++) {
+            round->trials[round->count++] = (trial){sorted[i], &sorted[i]->rates[k]};
+        }
+    }
+    free(sorted);
+}
+
+/* --budget had no time for the last ones, and for those that share their rate. */
+static void drop_untried(gs_recommend *all)
+{
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        gs_arm *arm = &all->arms[i];
+        bool is_tried = tutor_of(all, arm) != NULL;
+        for (uint32_t k = 0; k < GS_RATES; k++) {
+            is_tried = is_tried || arm->rates[k].seeds > 0;
+        }
+        if (arm->state == GS_ARM_IN && !is_tried) {
+            gs_arm_drop(arm, GS_ARM_OUT, &all->arena, "--budget had no time to try it");
+            all->left_out = "trying all strategies";
         }
     }
 }
@@ -158,12 +203,12 @@ static void second_round(round_state *round)
             arm->rates[best_rate(arm)].score > leader + log(HOPELESS_RATIO)) {
             continue;
         }
-        for (uint32_t k = 0; k < GS_RATES; k++) {
+        for (uint32_t k = 0; k < GS_RATES && arm->rates[k].seeds > 0; k++) {
             uint32_t better = 0;
             for (uint32_t other = 0; other < GS_RATES; other++) {
                 bool ahead = is_better(arm, &arm->rates[other], &arm->rates[k]) ||
                              (other < k && !is_better(arm, &arm->rates[k], &arm->rates[other]));
-                better += ahead && other != k ? 1 : 0;
+                better += ahead && other != k && arm->rates[other].seeds > 0 ? 1 : 0;
             }
             if (k == 0 || better < KEPT - 1) {
                 round->trials[round->count++] = (trial){arm, &arm->rates[k]};
@@ -229,14 +274,17 @@ bool gs_rates(gs_recommend *all)
     round_state round = {.all = all};
     round.trials = gs_need(calloc((size_t)all->arm_count * GS_RATES + 1, sizeof *round.trials));
     first_round(&round);
+    all->may_cut = true;
     bool done = play(&round, 0, FIRST_SEEDS);
     if (done) {
+        drop_untried(all);
         second_round(&round);
         if (gs_trial_affords(all, (uint64_t)round.count * (GS_RATE_SEEDS - FIRST_SEEDS), false,
                              "tuning rates with more than two seeds")) {
             done = play(&round, FIRST_SEEDS, GS_RATE_SEEDS - FIRST_SEEDS);
         }
     }
+    all->may_cut = false;
     for (uint32_t i = all->arm_count; done && i-- > 0;) {
         if (all->arms[i].state == GS_ARM_IN) {
             choose(all, &all->arms[i]);

@@ -8,7 +8,10 @@
 #include "tools/scenario_load.h"
 
 #include <math.h>
+#include <string.h>
 #include <time.h>
+
+enum { CUT_RUNS = 4 }; /* of each process between two looks at the clock */
 
 const char *const gs_objective_names[] = {"time", "cost", "energy", "samples", NULL};
 const char *const gs_objective_words[] = {"time", "cost", "energy", "count"};
@@ -22,18 +25,13 @@ gs_time_ns gs_wall_ns(void)
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-bool gs_trial_run(gs_recommend *all, const gs_scenario *const *variants, uint32_t count,
-                  uint64_t moved, uint32_t seeds, gs_outcome *outcomes)
+static void run_part(gs_recommend *all, const gs_scenario *const *variants, uint32_t count,
+                     const gs_scenario *seeded, uint32_t seeds, gs_outcome *outcomes)
 {
-    if (count == 0) {
-        return gs_interrupt_signal() == 0;
-    }
-    gs_scenario seeded = *all->scenario;
-    seeded.seed += moved;
     gs_progress progress;
     gs_progress_start(&progress, all->cli, count * seeds);
     gs_pool_config pool = {
-        .scenario = &seeded,
+        .scenario = seeded,
         .variants = variants,
         .variant_count = count,
         .seeds = seeds,
@@ -47,23 +45,43 @@ bool gs_trial_run(gs_recommend *all, const gs_scenario *const *variants, uint32_
         all->wall_ns += (double)outcomes[i].wall_ns;
     }
     all->interrupted = gs_interrupt_signal() != 0;
-    return !all->interrupted;
+}
+
+static bool is_time_over(gs_recommend *all, bool is_last, double more_ns)
+{
+    double budget = (double)all->cli->flags.budget * (is_last ? 1.0 : 1.0 - GS_BUDGET_KEPT);
+    return budget > 0.0 && (double)(gs_wall_ns() - all->began_ns) + more_ns > budget;
+}
+
+bool gs_trial_run(gs_recommend *all, const gs_scenario *const *variants, uint32_t count,
+                  uint64_t moved, uint32_t seeds, gs_outcome *outcomes)
+{
+    gs_scenario seeded = *all->scenario;
+    seeded.seed += moved;
+    uint32_t part = count;
+    if (all->may_cut && all->cli->flags.budget > 0) {
+        uint32_t few = (uint32_t)all->jobs * CUT_RUNS / seeds;
+        part = few < 1 ? 1 : few;
+    }
+    memset(outcomes, 0, (size_t)count * seeds * sizeof *outcomes);
+    for (uint32_t at = 0; at < count && gs_interrupt_signal() == 0; at += part) {
+        if (all->may_cut && is_time_over(all, false, 0.0)) {
+            break;
+        }
+        uint32_t own = part < count - at ? part : count - at;
+        run_part(all, &variants[at], own, &seeded, seeds, &outcomes[(size_t)at * seeds]);
+    }
+    return gs_interrupt_signal() == 0;
 }
 
 bool gs_trial_affords(gs_recommend *all, uint64_t runs, bool is_last, const char *what)
 {
-    double budget = (double)all->cli->flags.budget;
-    if (!(budget > 0.0)) {
-        return true;
-    }
-    budget *= is_last ? 1.0 : 1.0 - GS_BUDGET_KEPT;
     double each = all->runs == 0 ? 0.0 : all->wall_ns / (double)all->runs;
-    double needed = each * (double)runs / (double)all->jobs;
-    bool affords = (double)(gs_wall_ns() - all->began_ns) + needed <= budget;
-    if (!affords && all->left_out == NULL) {
+    bool is_over = is_time_over(all, is_last, each * (double)runs / (double)all->jobs);
+    if (is_over && all->left_out == NULL) {
         all->left_out = what;
     }
-    return affords;
+    return !is_over;
 }
 
 const gs_scenario *gs_trial_learning(gs_recommend *all, const gs_arm *arm, double factor)

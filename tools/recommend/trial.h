@@ -44,6 +44,7 @@ typedef struct gs_recommend {
     uint64_t runs;       /* that were made */
     double wall_ns;      /* their sum */
     bool interrupted;
+    bool may_cut;         /* the stage can do without runs that --budget has no time for */
     const char *left_out; /* what --budget had no time for; NULL: nothing */
     uint32_t confirm_seeds;
 } gs_recommend;
@@ -51,8 +52,9 @@ typedef struct gs_recommend {
 gs_time_ns gs_wall_ns(void);
 
 /* Runs variants [count], each with one strategy, `seeds` times from scenario->seed + moved on.
- * outcomes [count * seeds], all seeds of the first variant first. false: a signal came. Owner of
- * what is in outcomes: caller. */
+ * outcomes [count * seeds], all seeds of the first variant first; those of the last variants are
+ * not started where all->may_cut and their time is over. false: a signal came. Owner of what is in
+ * outcomes: caller. */
 bool gs_trial_run(gs_recommend *all, const gs_scenario *const *variants, uint32_t count,
                   uint64_t moved, uint32_t seeds, gs_outcome *outcomes);
 
