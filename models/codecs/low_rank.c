@@ -104,10 +104,18 @@ static double dot(const gs_low_rank *shape, const float *p, int64_t a, int64_t b
     return sum;
 }
 
-/* Takes from a column what lies in those before it; returns the length that it had. */
+static void make_unit(const gs_low_rank *shape, float *p, int64_t column)
+{
+    double length = sqrt(dot(shape, p, column, column));
+    for (int64_t row = 0; row < shape->rows && !(length <= 0.0); row++) {
+        float *at = &p[row * shape->rank + column];
+        *at = (float)((double)*at / length);
+    }
+}
+
+/* Takes from a column what lies in those before it; returns how long it is then. */
 static double take_others(const gs_low_rank *shape, float *p, int64_t column)
 {
-    double before = sqrt(dot(shape, p, column, column));
     for (int64_t other = 0; other < column; other++) {
         double part = dot(shape, p, other, column);
         for (int64_t row = 0; row < shape->rows; row++) {
@@ -115,28 +123,27 @@ static double take_others(const gs_low_rank *shape, float *p, int64_t column)
             at[column] = (float)((double)at[column] - part * (double)at[other]);
         }
     }
-    return before;
+    return sqrt(dot(shape, p, column, column));
 }
 
 /* Of a column that lies in those before it, as all do behind the rank that the matrix has, rounding
  * is left, at a right angle to nothing: P P' would be no projection, and up to the rank too large.
- * So it is taken again until most of it stays. Lengths are compared to themselves alone: P of a
- * warm start is as small as the gradient's square. */
+ * So it is taken again until most of it stays, or nothing is left that could: rows of zeros leave
+ * no direction. Each time from length 1: P of a warm start is as small as the gradient's square,
+ * and what is left of rounding smaller still. */
 void gs_low_rank_orthonormalise(const gs_low_rank *shape, float *p)
 {
-    enum { PASSES_MAX = 8, LEAST_PART = 10 };
+    enum { PASSES_MAX = 4 };
+    static const double least_length = 0.1;
     for (int64_t column = 0; column < shape->rank; column++) {
-        double before, length;
-        int passes = 0;
-        do {
-            before = take_others(shape, p, column);
-            length = sqrt(dot(shape, p, column, column));
-            passes++;
-        } while (length * LEAST_PART < before && passes < PASSES_MAX);
-        bool is_rounding = length * LEAST_PART < before;
-        for (int64_t row = 0; row < shape->rows && !(length <= 0.0); row++) {
-            float *at = &p[row * shape->rank + column];
-            *at = is_rounding ? 0.0F : (float)((double)*at / length);
+        bool is_rounding = true;
+        for (int pass = 0; pass < PASSES_MAX && is_rounding; pass++) {
+            make_unit(shape, p, column);
+            is_rounding = take_others(shape, p, column) < least_length;
+        }
+        make_unit(shape, p, column);
+        for (int64_t row = 0; row < shape->rows && is_rounding; row++) {
+            p[row * shape->rank + column] = 0.0F;
         }
     }
 }

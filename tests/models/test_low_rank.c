@@ -127,6 +127,31 @@ Test(low_rank, more_columns_than_the_matrix_has_ranks_say_no_more_than_it)
     }
 }
 
+/* Rows of zeros, as of units that no sample reaches, leave fewer directions than there are columns:
+ * those that find none are 0. */
+Test(low_rank, more_columns_than_directions_say_no_more_than_the_matrix)
+{
+    enum { ALIVE = 4 };
+    static float a[ROWS * 2], b[COLUMNS * 2], m[ROWS * COLUMNS], out[ROWS * COLUMNS];
+    static float p[ROWS * RANK_MAX], q[COLUMNS * RANK_MAX];
+    gs_low_rank two = {.count = ROWS * COLUMNS, .rows = ROWS, .columns = COLUMNS, .rank = 2};
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        fill(a, ALIVE * 2, seed);
+        fill(b, COLUMNS * 2, 50 + seed);
+        gs_low_rank_expand(&two, a, b, m);
+        gs_low_rank shape = two;
+        shape.rank = RANK_MAX;
+        gs_low_rank_start(&shape, key, seed, 0, q);
+        for (int step = 0; step < 3; step++) {
+            iterate(&shape, m, p, q);
+            gs_low_rank_expand(&shape, p, q, out);
+            double error = distance(m, out, ROWS * COLUMNS);
+            cr_expect_lt(error, 1e-5 * distance(m, (float[600]){0}, 600), "seed %d, step %d: %g",
+                         (int)seed, step, error);
+        }
+    }
+}
+
 /* M has one row that is not 0, so the second column of P is exactly the first: nothing is left. */
 Test(low_rank, a_column_of_which_nothing_is_left_is_zero)
 {
