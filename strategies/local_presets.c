@@ -35,7 +35,7 @@ static const gs_field fields_adacomm[] = {
 static const gs_field fields_slowmo[] = {
     PERIOD("12"),
     REAL("beta", momentum, "0.5", 0.0, 1.0, "slow momentum, of differences of the model"),
-    REAL("alpha", rate, "1", 0.0, 1e3, "slow rate")};
+    REAL("alpha", rate, "1", 1e-9, 1e3, "slow rate")};
 static const gs_field fields_bmuf[] = {
     PERIOD("50"), REAL("momentum", momentum, "0.875", 0.0, 1.0, "of blocks; about 1 - 1 / ranks"),
     REAL("rate", rate, "1", 1e-9, 1e3, "of blocks"), NESTEROV("the block momentum looks ahead")};
@@ -45,21 +45,22 @@ static const gs_field fields_streaming_diloco[] = {
     STEPS("fragments", fragments, "4", 1,
           "parts of the model, averaged one after the other within a period"),
     STEPS("delay", delay, "5", 0, "steps from sending a fragment to using its mean"),
-    REAL("alpha", alpha, "0.5", 0.0, 1.0, "share of the local model that stays when it is used"),
+    REAL("alpha", alpha, "0.5", 0.0, 0.999, "share of the local model that stays when it is used"),
     OUTER("0.7", "0.9")};
 static const gs_field fields_easgd[] = {
     PERIOD("10"), REAL("alpha", alpha, "0", 0.0, 1.0,
                        "elastic pull between a rank and the centre; 0: 0.9 / ranks")};
 static const gs_field fields_overlap_local_sgd[] = {
     PERIOD("2"),
-    REAL("alpha", alpha, "0.6", 0.0, 1.0, "how far a rank is pulled to the anchor when it sends"),
+    REAL("alpha", alpha, "0.6", 0.001, 0.999,
+         "how far a rank is pulled to the anchor when it sends"),
     REAL("momentum", momentum, "0.7", 0.0, 1.0, "of the anchor")};
 static const gs_field fields_cocod[] = {PERIOD("8")};
 static const gs_field fields_dasgd[] = {
     PERIOD("8"), STEPS("delay", delay, "2", 0, "steps from sending to using the mean")};
 static const gs_field fields_co2[] = {
     PERIOD("48"), REAL("beta", momentum, "0.5", 0.0, 1.0, "outer momentum"),
-    REAL("alpha", rate, "1", 0.0, 1e3, "outer rate"),
+    REAL("alpha", rate, "1", 1e-9, 1e3, "outer rate"),
     REAL("penalty", penalty, "1", 1.0, 1e6, "for being late: differences are divided by it")};
 
 /* clang-format off */

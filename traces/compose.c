@@ -18,6 +18,9 @@ static const struct {
     [GS_FIT_RESIDUAL] = {"keeps_a_residual",
                          "the codec keeps what did not get through, which has no meaning where "
                          "several peers get it; where it has the parameter, feedback=false"},
+    [GS_FIT_VOTE] = {"votes",
+                     "a vote is a direction without a length, and weights travel, not gradients: "
+                     "each would move by 1; scale=mean"},
     [GS_FIT_PARAMETERS] = {"codec_parameters", "the codec's parameters do not fit the job"},
     [GS_FIT_MOMENTUM] = {"momentum_0",
                          "works with workload.optimizer.momentum=0: the codec has a momentum of "
@@ -54,6 +57,12 @@ bool gs_layout_is_coded(const gs_layout *layout)
         coded = coded || layout->communicators[i].coded;
     }
     return coded;
+}
+
+/* Gradients are in no buckets then. */
+static bool weights_travel(const gs_layout *layout)
+{
+    return layout->buckets.cap_bytes == INT64_MAX;
 }
 
 /* The most elements that one request of the layout can be about. */
@@ -93,6 +102,13 @@ static gs_fit check_travel(const gs_composition *parts, const gs_codec *codec, g
                 "one of them; use choco+%s:feedback=false, which knows what all have",
                 name, codec->name, codec->own_vectors == 0 ? codec->name : "topk");
         return GS_FIT_RESIDUAL;
+    }
+    if (weights_travel(parts->layout) && gs_codec_is_vote(codec, &parts->coding->config)) {
+        gs_fail(err, GS_EINVAL,
+                "%s sends weights or how far they went, and a vote of %s says no length: each "
+                "weight would move by 1; use +%s:scale=mean",
+                name, codec->name, codec->name);
+        return GS_FIT_VOTE;
     }
     return GS_FIT_YES;
 }

@@ -12,6 +12,7 @@ typedef enum gs_fit {
     GS_FIT_NO_CODEC,    /* the strategy carries none */
     GS_FIT_LOW_RANK,    /* the codec sums over all ranks, and the strategy sends to one */
     GS_FIT_RESIDUAL,    /* the codec keeps a residual, and there is no one peer it is for */
+    GS_FIT_VOTE,        /* the codec's result has no length, and the strategy sends weights */
     GS_FIT_PARAMETERS,  /* of the codec */
     GS_FIT_MOMENTUM,    /* of optimizer and codec at once */
     GS_FIT_LOSS_SCALE,  /* a dynamic one, and servers */

@@ -67,6 +67,20 @@ Test(compose, sums_need_all_ranks_and_residuals_one_peer)
     cr_expect_eq(fit_of(&neighbours, "fp16", NULL), GS_FIT_YES);
 }
 
+/* By default `sign` votes: all that comes out is 1 or -1. */
+Test(compose, votes_are_for_gradients)
+{
+    gs_layout weights = {.communicator_count = 1,
+                         .communicators = {{.coded = true}},
+                         .buckets = {INT64_MAX, INT64_MAX}};
+    cr_expect_eq(fit_of(&coded, "sign", NULL), GS_FIT_YES);
+    cr_expect_eq(fit_of(&weights, "sign", NULL), GS_FIT_VOTE);
+    cr_expect_str_eq(err.text,
+                     "mine sends weights or how far they went, and a vote of sign says no "
+                     "length: each weight would move by 1; use +sign:scale=mean");
+    cr_expect_eq(fit_of(&weights, "ef_sign", NULL), GS_FIT_YES);
+}
+
 Test(compose, dgc_has_the_only_momentum)
 {
     gs_optimizer_config sgd = {.kind = GS_SGD, .rate = 0.1, .momentum = 0.5, .loss_scale = 1.0};
