@@ -11,9 +11,8 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-/* {1, 2, 3}: only all signs equal come as far as 6, 2 of 8. {3, 1, -1} has the sum 3; of +-3
- * +-1
- * +-1 six come that far: 5, 3, 3 and their negatives. */
+/* {1, 2, 3}: only all signs equal come as far as 6, 2 of 8. {3, 1, -1} has the sum 3: 5, 3, 3 and
+ * their negatives come that far, 6 of 8. */
 Test(permutation, counts_patterns_of_signs)
 {
     cr_assert_float_eq(gs_sign_flip((const double[]){1.0, 2.0, 3.0}, 3), 0.25, 1e-15);
