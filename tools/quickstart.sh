@@ -1,7 +1,7 @@
 #!/bin/sh
 # From a fresh checkout to a first result: installs what is missing (Debian packages, said by name),
-# builds into build/release and simulates the bundled scenario, whose results are kept in the user's
-# database as those of every run. Run it again at will.
+# builds into build/release and recommends a strategy for the bundled scenario; the runs that confirm
+# it are kept in the user's database. Run it again at will.
 set -eu
 cd "$(dirname -- "$0")/.."
 . tools/packages.sh
@@ -9,5 +9,5 @@ packages_install build
 cmake --preset release -DGS_TESTS=OFF
 cmake --build --preset release
 echo
-echo "$ build/release/gradsync sim demo-ethernet"
-exec build/release/gradsync sim demo-ethernet
+echo "$ build/release/gradsync recommend demo-ethernet"
+exec build/release/gradsync recommend demo-ethernet
