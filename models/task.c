@@ -39,6 +39,9 @@ gs_status gs_task_create(const gs_task_config *config, const gs_task_setup *setu
         return gs_fail(err, GS_ENOMEM, "out of memory for the learning task");
     }
     task->config = *config;
+    if (setup->optimizer != NULL) {
+        task->config.optimizer = *setup->optimizer;
+    }
     task->seed = setup->seed;
     if (setup->dataset != NULL) {
         task->dataset = *setup->dataset;

@@ -27,9 +27,10 @@ typedef struct gs_task_workspace gs_task_workspace;
 
 /* What a host knows of a task beside its configuration. */
 typedef struct gs_task_setup {
-    const char *data_dir;      /* holds models/data */
-    const gs_dataset *dataset; /* what config->data names, borrowed; NULL: it is read */
-    uint32_t ranks;            /* >= 1; iid: any number does */
+    const char *data_dir;                 /* holds models/data */
+    const gs_dataset *dataset;            /* what config->data names, borrowed; NULL: it is read */
+    const gs_optimizer_config *optimizer; /* in place of the configuration's; NULL: that one */
+    uint32_t ranks;                       /* >= 1; iid: any number does */
     uint64_t seed; /* decides starting parameters and order of samples, by streams of their own */
 } gs_task_setup;
 

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "strategies/registry.h"
+#include "traces/compose.h"
 #include "traces/consensus.h"
 
 #include <stdio.h>
@@ -81,8 +82,11 @@ static gs_status make_task(gs_sim *sim, gs_error *err)
     if (!sim->learns) {
         return GS_OK;
     }
+    gs_optimizer_config optimizer =
+        gs_compose_rest(&sim->config.strategy->coding, &workload->task.optimizer);
     gs_task_setup setup = {.data_dir = sim->scenario->data_dir,
                            .dataset = workload->dataset,
+                           .optimizer = &optimizer,
                            .ranks = sim->job.ranks,
                            .seed = sim->config.seed};
     GS_TRY(gs_task_create(&workload->task, &setup, &sim->arena, &sim->task, err));
@@ -124,7 +128,7 @@ static gs_status make_watch(gs_sim *sim, gs_error *err)
     gs_gradient_watch_config config = {
         .task = sim->task,
         .workspace = sim->workspaces[0],
-        .optimizer = &workload->task.optimizer,
+        .optimizer = gs_task_optimizer(sim->task),
         .number = workload->number,
         .ranks = sim->job.ranks,
         .batch_per_rank = workload->batch_per_rank,

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/rng.h"
 #include "strategies/group.h"
+#include "traces/compose.h"
 
 static gs_sim_entity *entity_of(gs_sim *sim, gs_peer peer)
 {
@@ -566,8 +567,9 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
         double share = (double)param.length / (double)sim->job.elements;
         duration = gs_time_of((double)duration * share + 0.5);
     } else {
-        int64_t moves = gs_optimizer_moves(&sim->scenario->workload.task.optimizer);
-        duration = vector_ns(sim, entity, moves, param.length);
+        gs_optimizer_config optimizer =
+            gs_compose_rest(&sim->config.strategy->coding, &sim->scenario->workload.task.optimizer);
+        duration = vector_ns(sim, entity, gs_optimizer_moves(&optimizer), param.length);
     }
     if (self.role == GS_WORKER) {
         gs_time_ns moved = gs_scenario_offload_ns(sim->scenario, self.index, param.length);

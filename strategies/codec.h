@@ -29,6 +29,8 @@ enum { GS_SIGN_VOTE, GS_SIGN_MEAN };        /* gs_codec_config.scale */
 enum { GS_INDEX_INT64, GS_INDEX_INT32 };    /* gs_codec_config.index */
 enum { GS_PATH_GATHER, GS_PATH_TWO_PHASE }; /* gs_codec_config.path */
 
+#define GS_MOMENTUM_OF_OPTIMIZER (-1.0) /* gs_codec_config.momentum: the word */
+
 /* The parameters of all codecs; a codec's table names those that it reads, the others are 0. */
 typedef struct gs_codec_config {
     bool feedback;        /* send p = gradient + residual, keep what did not get through */
@@ -39,7 +41,7 @@ typedef struct gs_codec_config {
     int scale;            /* of a sign */
     int index;            /* width of an index on the wire */
     int path;             /* of an all-reduce; strategies/coding.h */
-    double momentum;      /* of the codec's own memory; the optimizer's must be 0 then */
+    double momentum;      /* of the codec's own memory, or GS_MOMENTUM_OF_OPTIMIZER */
     bool masking;         /* forget the momentum of what has been sent */
     double sample;        /* part of the elements that the threshold is taken from */
     double lower, upper;  /* elements sent may be this many times ratio x elements */
@@ -74,6 +76,7 @@ typedef struct gs_codec {
     gs_codec_random random;
     bool unbiased;        /* the expected decoded value is the value encoded, once clipped */
     bool can_vote;        /* its signs may be votes: gs_codec_is_vote */
+    bool own_momentum;    /* its momentum takes the place of the optimizer's */
     uint32_t own_vectors; /* memory of its own, each as long as the gradient, beside a residual */
     /* What it costs on an accelerator where nobody has measured it. Memory traffic per element,
      * reads and writes, without that of error feedback; of low rank for each of its two halves.

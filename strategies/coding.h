@@ -17,6 +17,7 @@
 struct gs_coding {
     const gs_codec *codec; /* NULL: slices travel as they are */
     gs_codec_config config;
+    double momentum; /* in the codec's memory, and in place of the optimizer's; 0: none */
     /* Memory traffic per element as it was measured, that of error feedback and of starting kernels
      * included; 0: what the codec says is assumed. */
     double measured_encode_bytes, measured_decode_bytes;

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "strategies/registry.h"
+#include "traces/compose.h"
 #include "traces/scenario/scenario_parts.h"
 
 #include <stdio.h>
@@ -219,6 +220,8 @@ void small_job_code(small_job *job, const char *codec_text)
         fprintf(stderr, "%s\n", err.text);
         GS_ASSERT(false && "the codec of a test");
     }
+    job->choice.coding.momentum =
+        gs_compose_momentum(&job->choice.coding, &job->scenario.workload.task.optimizer);
 }
 
 gs_sim_result small_job_run(const gs_sim_config *config)

@@ -4,6 +4,7 @@
 #include "tools/interrupt.h"
 #include "tools/message.h"
 #include "tools/run_origin.h"
+#include "traces/compose.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,11 +22,14 @@ static bool is_interrupted(void)
     return gs_interrupt_signal() != 0;
 }
 
-static gs_status make_task(const gs_scenario *scenario, live_parts *parts, gs_error *err)
+static gs_status make_task(const gs_scenario *scenario, const gs_strategy_choice *choice,
+                           live_parts *parts, gs_error *err)
 {
     const gs_workload *workload = &scenario->workload;
+    gs_optimizer_config optimizer = gs_compose_rest(&choice->coding, &workload->task.optimizer);
     gs_task_setup setup = {.data_dir = scenario->data_dir,
                            .dataset = workload->dataset,
+                           .optimizer = &optimizer,
                            .ranks = parts->job.ranks,
                            .seed = parts->job.seed};
     return workload->real_gradients
@@ -69,7 +73,7 @@ static gs_status make(const gs_live_plan *plan, uint32_t strategy, uint64_t seed
 {
     GS_TRY(gs_scenario_job(plan->scenario, &parts->arena, &parts->job, err));
     parts->job.seed = seed;
-    GS_TRY(make_task(plan->scenario, parts, err));
+    GS_TRY(make_task(plan->scenario, &plan->scenario->strategies[strategy], parts, err));
     if (plan->recording != NULL) {
         parts->origin = gs_run_origin_text(plan->scenario, &plan->scenario->strategies[strategy]);
     }

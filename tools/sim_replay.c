@@ -4,6 +4,7 @@
 #include "tools/message.h"
 #include "tools/output.h"
 #include "tools/run_origin.h"
+#include "traces/compose.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -47,8 +48,8 @@ static uint64_t seed_of(const gs_scenario *scenario, const gs_recording *recordi
     return after_first < (uint64_t)scenario->seeds ? recording->about.seed : scenario->seed;
 }
 
-static gs_status make(gs_loaded *loaded, const gs_recording *recording, gs_job *job, gs_task **task,
-                      gs_error *err)
+static gs_status make(gs_loaded *loaded, const gs_recording *recording,
+                      const gs_strategy_choice *choice, gs_job *job, gs_task **task, gs_error *err)
 {
     const gs_scenario *scenario = &loaded->scenario;
     const gs_workload *workload = &scenario->workload;
@@ -59,8 +60,10 @@ static gs_status make(gs_loaded *loaded, const gs_recording *recording, gs_job *
                        "the recording is of another job: workload.real_gradients=%s",
                        workload->real_gradients ? "false" : "true");
     }
+    gs_optimizer_config optimizer = gs_compose_rest(&choice->coding, &workload->task.optimizer);
     gs_task_setup setup = {.data_dir = scenario->data_dir,
                            .dataset = workload->dataset,
+                           .optimizer = &optimizer,
                            .ranks = job->ranks,
                            .seed = job->seed};
     return workload->real_gradients
@@ -99,7 +102,7 @@ static int play(const gs_cli *cli, gs_loaded *loaded, const gs_recording *record
                                .job = &job,
                                .scenario = &loaded->scenario};
     gs_task *task = NULL;
-    gs_status status = make(loaded, recording, &job, &task, &err);
+    gs_status status = make(loaded, recording, config.strategy, &job, &task, &err);
     config.task = task;
     if (status == GS_OK) {
         status = gs_replay_run(&config, &result, &err);

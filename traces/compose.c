@@ -4,8 +4,6 @@
 #include "strategies/group.h"
 #include "strategies/registry.h"
 
-#include <string.h>
-
 static const struct {
     const char *key;
     const char *reason;
@@ -23,8 +21,8 @@ static const struct {
                      "each would move by 1; scale=mean"},
     [GS_FIT_PARAMETERS] = {"codec_parameters", "the codec's parameters do not fit the job"},
     [GS_FIT_MOMENTUM] = {"momentum_0",
-                         "works with workload.optimizer.momentum=0: the codec has a momentum of "
-                         "its own"},
+                         "the codec's momentum takes the place of that of sgd over gradients; "
+                         "elsewhere it works with momentum=0"},
     [GS_FIT_LOSS_SCALE] = {"loss_scale_number",
                            "takes a number: servers do not know with which scale a gradient was "
                            "made"},
@@ -113,10 +111,57 @@ static gs_fit check_travel(const gs_composition *parts, const gs_codec *codec, g
     return GS_FIT_YES;
 }
 
+double gs_compose_momentum(const gs_coding *coding, const gs_optimizer_config *optimizer)
+{
+    if (coding->codec == NULL || !coding->codec->own_momentum) {
+        return 0.0;
+    }
+    double own = coding->config.momentum;
+    return own >= 0.0 ? own : optimizer->momentum;
+}
+
+gs_optimizer_config gs_compose_rest(const gs_coding *coding, const gs_optimizer_config *optimizer)
+{
+    gs_optimizer_config rest = *optimizer;
+    rest.momentum = coding->momentum > 0.0 ? 0.0 : rest.momentum;
+    return rest;
+}
+
+/* A momentum before compression is that of sgd only where each rank's gradients are what travels,
+ * and where the update is linear in it. */
+static gs_fit check_momentum(const gs_composition *parts, gs_error *err)
+{
+    static const char *const rules[] = {
+        [GS_SGD] = "sgd", [GS_ADAM] = "adam", [GS_ADAMW] = "adamw", [GS_LARS] = "lars"};
+    const gs_optimizer_config *optimizer = parts->optimizer;
+    const char *codec = parts->coding->codec->name;
+    bool sends_models =
+        parts->layout->communicator_count > 0 && parts->layout->buckets.cap_bytes == INT64_MAX;
+    if (optimizer == NULL || !(gs_compose_momentum(parts->coding, optimizer) > 0.0)) {
+        return GS_FIT_YES;
+    }
+    if (sends_models && optimizer->momentum > 0.0) {
+        gs_fail(err, GS_EINVAL,
+                "%s sends models, and the momentum of %s cannot take the place of "
+                "workload.optimizer.momentum=%g in the steps between; use +%s:momentum=0, or "
+                "allreduce+%s",
+                parts->strategy->name, codec, optimizer->momentum, codec, codec);
+        return GS_FIT_MOMENTUM;
+    }
+    if (optimizer->kind != GS_SGD || (optimizer->nesterov && optimizer->momentum > 0.0)) {
+        gs_fail(err, GS_EINVAL,
+                "the momentum of %s takes the place of that of sgd, and workload.optimizer is "
+                "%s%s; use plain sgd, or +%s:momentum=0",
+                codec, rules[optimizer->kind], optimizer->kind == GS_SGD ? " with nesterov" : "",
+                codec);
+        return GS_FIT_MOMENTUM;
+    }
+    return GS_FIT_YES;
+}
+
 static gs_fit check_codec(const gs_composition *parts, gs_error *err)
 {
     const gs_codec *codec = parts->coding == NULL ? NULL : parts->coding->codec;
-    const gs_optimizer_config *optimizer = parts->optimizer;
     if (codec == NULL) {
         return GS_FIT_YES;
     }
@@ -124,12 +169,9 @@ static gs_fit check_codec(const gs_composition *parts, gs_error *err)
     if (fit != GS_FIT_YES) {
         return fit;
     }
-    if (strcmp(codec->name, "dgc") == 0 && optimizer != NULL && optimizer->momentum > 0.0) {
-        gs_fail(err, GS_EINVAL,
-                "dgc has the momentum in its own memory, and workload.optimizer.momentum is %g on "
-                "top of it; set that to 0 and +dgc:momentum=%g",
-                optimizer->momentum, optimizer->momentum);
-        return GS_FIT_MOMENTUM;
+    fit = check_momentum(parts, err);
+    if (fit != GS_FIT_YES) {
+        return fit;
     }
     bool good = codec->check == NULL ||
                 codec->check(&parts->coding->config, largest_slice(parts->job, parts->layout),

@@ -14,7 +14,7 @@ typedef enum gs_fit {
     GS_FIT_RESIDUAL,    /* the codec keeps a residual, and there is no one peer it is for */
     GS_FIT_VOTE,        /* the codec's result has no length, and the strategy sends weights */
     GS_FIT_PARAMETERS,  /* of the codec */
-    GS_FIT_MOMENTUM,    /* of optimizer and codec at once */
+    GS_FIT_MOMENTUM,    /* the codec's cannot take the place of the optimizer's */
     GS_FIT_LOSS_SCALE,  /* a dynamic one, and servers */
     GS_FIT_WHOLE,       /* the optimizer looks at the whole gradient, and a server has a part */
     GS_FIT_SLICES,      /* likewise, and the ranks themselves update by parts */
@@ -38,6 +38,11 @@ gs_fit gs_compose(const gs_composition *parts, gs_error *err);
 /* The part of it that every entity can ask. */
 gs_fit gs_compose_optimizer(const gs_layout *layout, const gs_optimizer_config *optimizer,
                             gs_error *err);
+
+/* The momentum that the codec of a run has in its memory, for gs_coding.momentum; and the optimizer
+ * that is left: without a momentum where the codec has it. */
+double gs_compose_momentum(const gs_coding *coding, const gs_optimizer_config *optimizer);
+gs_optimizer_config gs_compose_rest(const gs_coding *coding, const gs_optimizer_config *optimizer);
 
 const char *gs_fit_key(gs_fit fit);    /* for programs: "yes", "carries_no_codec" */
 const char *gs_fit_reason(gs_fit fit); /* a sentence without names, "" where it fits */

@@ -190,7 +190,7 @@ bool gs_wire_pack(gs_wire *wire, gs_slice slice, uint32_t residual, const gs_pac
     if (wire->coding->codec->own_vectors == 2) {
         gs_dgc_memory memory = {gs_wire_floats(wire, slice, wire->own_first, &count),
                                 gs_wire_floats(wire, slice, wire->own_first + 1, &count),
-                                (float)wire->coding->config.momentum, wire->coding->config.masking};
+                                (float)wire->coding->momentum, wire->coding->config.masking};
         out->bytes = gs_pack_dgc(rule, &memory, in, bytes_of(out));
     } else if (residual != 0) {
         float *left = gs_wire_floats(wire, slice, residual, &count);

@@ -39,17 +39,20 @@ static gs_status check(const gs_codec_config *config, int64_t elements, gs_error
     return GS_OK;
 }
 
+static const char *const of_optimizer[] = {"optimizer", NULL};
 static const char *const widths[] = {[GS_INDEX_INT64] = "int64", [GS_INDEX_INT32] = "int32", NULL};
 
 static const gs_field fields[] = {
     GS_FIELD_KEPT("0.001"),
     {.name = "momentum",
-     .kind = GS_FIELD_REAL,
+     .kind = GS_FIELD_REAL_OR_CHOICE,
      GS_FIELD_AT(gs_codec_config, momentum),
-     .default_text = "0.9",
+     .default_text = "optimizer",
      .minimum = 0.0,
      .maximum = 0.999999,
-     .help = "of the codec's own memory, before compression; the optimizer's must be 0 then"},
+     .choices = of_optimizer,
+     .help = "of each rank's memory, before compression; unless 0 the optimizer runs without a "
+             "momentum; optimizer: as workload.optimizer.momentum"},
     {.name = "masking",
      .kind = GS_FIELD_BOOL,
      GS_FIELD_AT(gs_codec_config, masking),
@@ -115,6 +118,7 @@ const gs_codec gs_codec_dgc = {
     .config = &table,
     .travel = GS_TRAVEL_GATHER,
     .own_vectors = 2,
+    .own_momentum = true,
     .encode_bytes = 32.0,
     .decode_bytes = 4.0,
     .encode_kernels = 10,

@@ -106,7 +106,6 @@ static inline void teacher_job(const teacher *t, const teacher_run *run, small_j
     }
     job->profile.units = units;
     small_job_use(job, gs_strategy_find(run->strategy), run->parameters);
-    small_job_code(job, run->codec);
     gs_workload *workload = &job->scenario.workload;
     workload->task = t->learning;
     workload->dataset = &t->dataset;
@@ -122,6 +121,7 @@ static inline void teacher_job(const teacher *t, const teacher_run *run, small_j
             .budget_samples = samples};
     }
     job->scenario.noise.compute = run->noise;
+    small_job_code(job, run->codec);
 }
 
 static inline teacher_outcome teacher_outcome_of(const teacher *t, const teacher_run *run,

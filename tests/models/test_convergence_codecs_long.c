@@ -140,8 +140,8 @@ Test(convergence_codecs, the_more_is_left_out_the_more_few_steps_cost)
 Test(convergence_codecs, a_warm_up_gives_some_of_it_back)
 {
     teacher_sample dense = few_steps(NULL, NULL, 0.9);
-    teacher_sample sparse = few_steps(NULL, "dgc:ratio=0.001", 0.0);
-    teacher_sample warmed = few_steps(NULL, "dgc:ratio=0.001,warmup=4,warmup_steps=25", 0.0);
+    teacher_sample sparse = few_steps(NULL, "dgc:ratio=0.001", 0.9);
+    teacher_sample warmed = few_steps(NULL, "dgc:ratio=0.001,warmup=4,warmup_steps=25", 0.9);
     teacher_expect_better(&warmed, &sparse, 0.01, "dgc");
     teacher_expect_better(&dense, &warmed, 0.015, "dense over dgc");
 }

@@ -178,6 +178,17 @@ Test(sim_coded, codecs_that_lose_nothing_are_plain_sgd)
     cr_expect_gt(distance(NULL, "topk:ratio=0.5"), 1e-6);
 }
 
+/* The optimizer's momentum is 0.9. Where all is sent, the mean of the ranks' velocities is the
+ * velocity of the mean, and the optimizer must not have one on top of it. A codec without a
+ * momentum leaves it where it was. */
+Test(sim_coded, the_momentum_of_a_codec_takes_the_place_of_the_optimizers)
+{
+    cr_expect_lt(distance(NULL, "dgc:ratio=1"), 1e-6);
+    cr_expect_lt(distance("dgc:ratio=1", "dgc:ratio=1,momentum=0.9"), 1e-12);
+    cr_expect_lt(distance(NULL, "dgc:ratio=1,momentum=0"), 1e-6);
+    cr_expect_gt(distance(NULL, "dgc:ratio=1,momentum=0.5"), 1e-4);
+}
+
 /* 16 bits lose little in four steps, 8 bits somewhat more, and neither nothing. */
 Test(sim_coded, fewer_bits_lose_more)
 {

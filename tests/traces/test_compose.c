@@ -81,15 +81,38 @@ Test(compose, votes_are_for_gradients)
     cr_expect_eq(fit_of(&weights, "ef_sign", NULL), GS_FIT_YES);
 }
 
-Test(compose, dgc_has_the_only_momentum)
+Test(compose, the_momentum_of_dgc_takes_the_place_of_that_of_sgd)
+{
+    gs_layout models = coded;
+    models.buckets.cap_bytes = INT64_MAX; /* they travel, and no gradient does */
+    gs_optimizer_config sgd = {.kind = GS_SGD, .rate = 0.1, .momentum = 0.5, .loss_scale = 1.0};
+    cr_expect_eq(fit_of(&coded, "dgc", &sgd), GS_FIT_YES);
+    cr_expect_eq(fit_of(&models, "dgc", &sgd), GS_FIT_MOMENTUM);
+    cr_expect(strstr(err.text, "workload.optimizer.momentum=0.5") != NULL, "%s", err.text);
+    cr_expect_eq(fit_of(&models, "topk", &sgd), GS_FIT_YES);
+    cr_expect_eq(fit_of(&coded, "dgc", NULL), GS_FIT_YES, "gradients have no numbers");
+    sgd.nesterov = true;
+    cr_expect_eq(fit_of(&coded, "dgc", &sgd), GS_FIT_MOMENTUM);
+    cr_expect(strstr(err.text, "sgd with nesterov") != NULL, "%s", err.text);
+    sgd.momentum = 0.0;
+    cr_expect_eq(fit_of(&coded, "dgc", &sgd), GS_FIT_YES, "there is nothing to look ahead with");
+    cr_expect_eq(fit_of(&models, "dgc", &sgd), GS_FIT_YES);
+}
+
+Test(compose, an_optimizer_keeps_what_no_codec_takes)
 {
     gs_optimizer_config sgd = {.kind = GS_SGD, .rate = 0.1, .momentum = 0.5, .loss_scale = 1.0};
-    cr_expect_eq(fit_of(&coded, "dgc", &sgd), GS_FIT_MOMENTUM);
-    cr_expect(strstr(err.text, "workload.optimizer.momentum is 0.5") != NULL, "%s", err.text);
-    cr_expect_eq(fit_of(&coded, "topk", &sgd), GS_FIT_YES);
-    sgd.momentum = 0.0;
-    cr_expect_eq(fit_of(&coded, "dgc", &sgd), GS_FIT_YES);
-    cr_expect_eq(fit_of(&coded, "dgc", NULL), GS_FIT_YES, "gradients have no numbers");
+    gs_coding coding = {.codec = gs_codec_find("dgc")};
+    gs_config_defaults(coding.codec->config, &coding.config);
+    coding.momentum = gs_compose_momentum(&coding, &sgd);
+    cr_expect_eq(coding.momentum, 0.5);
+    cr_expect_eq(gs_compose_rest(&coding, &sgd).momentum, 0.0);
+    coding.config.momentum = 0.0;
+    coding.momentum = gs_compose_momentum(&coding, &sgd);
+    cr_expect_eq(coding.momentum, 0.0);
+    cr_expect_eq(gs_compose_rest(&coding, &sgd).momentum, 0.5);
+    coding = (gs_coding){.codec = gs_codec_find("topk"), .config.momentum = 0.7};
+    cr_expect_eq(gs_compose_momentum(&coding, &sgd), 0.0);
 }
 
 Test(compose, optimizers_that_look_at_the_whole_gradient_need_all_of_it)

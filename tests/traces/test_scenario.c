@@ -317,7 +317,7 @@ Test(scenario, a_warm_up_as_long_as_the_run_is_a_note)
         "strategy \"allreduce+powersgd\": powersgd warms up for 10 steps and the run has "
         "10, so that it never sends as little as it would; use a smaller start_step, or "
         "raise workload.budget.steps");
-    cr_assert_eq(READ_DEMO("workload.budget.steps=12", "workload.optimizer.momentum=0",
+    cr_assert_eq(READ_DEMO("workload.budget.steps=12",
                            "strategies=[{\"name\":\"allreduce\",\"codec\":{\"name\":\"dgc\","
                            "\"warmup\":3,\"warmup_steps\":4}}]"),
                  GS_OK, "%s", err.text);

@@ -6,6 +6,7 @@
 
 #include "strategies/bucket.h"
 #include "strategies/registry.h"
+#include "traces/compose.h"
 
 enum { MISFIT_BYTES = GS_ERROR_TEXT_BYTES, BATCH_MAX = 1000000 };
 
@@ -68,10 +69,11 @@ static gs_status count_one(gs_scenario_reader *reader, const gs_strategy_choice 
                            gs_error *err)
 {
     const gs_workload *workload = &reader->out->workload;
+    gs_optimizer_config optimizer = gs_compose_rest(&choice->coding, &workload->task.optimizer);
     *out = (gs_memory_job){
         .elements = job->elements,
         .element_bytes = job->element_bytes,
-        .state_vectors = (int64_t)gs_optimizer_state_vectors(&workload->task.optimizer),
+        .state_vectors = (int64_t)gs_optimizer_state_vectors(&optimizer),
         .shards = layout->optimizer_shards,
         .own_vectors = layout->own_vectors[GS_WORKER] + gs_coding_vectors(&choice->coding),
         .copies = layout->copies_max[GS_WORKER],

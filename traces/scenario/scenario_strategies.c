@@ -162,6 +162,7 @@ static gs_status make_choice(gs_scenario_reader *reader, const gs_strategy *stra
     if (coding->codec != NULL) {
         GS_TRY(gs_scenario_apply_codec_cost(reader, &out->coding, err));
     }
+    out->coding.momentum = gs_compose_momentum(&out->coding, &reader->out->workload.task.optimizer);
     out->params_json = make_params(reader, out);
     return out->label == NULL || out->params_json == NULL ? gs_scenario_no_memory(reader, err)
                                                           : GS_OK;
