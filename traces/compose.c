@@ -135,12 +135,10 @@ static gs_fit check_momentum(const gs_composition *parts, gs_error *err)
         [GS_SGD] = "sgd", [GS_ADAM] = "adam", [GS_ADAMW] = "adamw", [GS_LARS] = "lars"};
     const gs_optimizer_config *optimizer = parts->optimizer;
     const char *codec = parts->coding->codec->name;
-    bool sends_models =
-        parts->layout->communicator_count > 0 && parts->layout->buckets.cap_bytes == INT64_MAX;
     if (optimizer == NULL || !(gs_compose_momentum(parts->coding, optimizer) > 0.0)) {
         return GS_FIT_YES;
     }
-    if (sends_models && optimizer->momentum > 0.0) {
+    if (weights_travel(parts->layout) && optimizer->momentum > 0.0) {
         gs_fail(err, GS_EINVAL,
                 "%s sends models, and the momentum of %s cannot take the place of "
                 "workload.optimizer.momentum=%g in the steps between; use +%s:momentum=0, or "
