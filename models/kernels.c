@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "models/wide.h"
+#include "base/wide.h"
 
 /* The loops carry no sum, so a compiler may vectorise them without changing a bit. */
 #define KERNEL_DEFINE(name, formula)                                                               \

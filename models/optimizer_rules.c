@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "models/network.h"
-#include "models/wide.h"
+#include "base/wide.h"
 
 double gs_sum_of_squares(const float *floats, size_t count)
 {

@@ -167,6 +167,7 @@ typedef struct turning {
     double *next;         /* [members] of the next turn */
     double *wire[SIZES];  /* [members] until a message has left */
     double *whole[SIZES]; /* [members] until it has come */
+    gs_tick *latencies;   /* [members] of a turn, where they are drawn */
 } turning;
 
 static double later(double a, double b)
@@ -241,12 +242,13 @@ static double left_of(const turning *on, uint64_t turn, uint64_t member)
 static void arrive_drawn(const turning *on, const gs_ring_links *links, uint64_t turn, gs_tick base)
 {
     uint32_t n = on->ring->members;
+    links->draw(links->host, turn, on->latencies);
     for (uint32_t i = 0; i < n; i++) {
         on->begin[i] = left_of(on, turn, i);
     }
     for (uint32_t i = 0; i < n; i++) {
         gs_tick left = gs_tick_after(base, gs_tick_of(on->begin[i]));
-        gs_tick arrival = gs_tick_after(left, links->draw(links->host, i, turn));
+        gs_tick arrival = gs_tick_after(left, on->latencies[i]);
         arrival = larger(arrival, links->last_arrival[i]);
         links->last_arrival[i] = arrival;
         uint32_t to = i + 1 == n ? 0 : i + 1;
@@ -270,7 +272,7 @@ bool gs_ring_recurrence(const gs_ring *ring, const gs_ring_links *links, const g
 {
     uint64_t n = ring->members;
     GS_ASSERT(n >= 2 && ring->turns >= 1 && ring->first < n);
-    if (!reserve_reals(room, 6 * n)) {
+    if (!reserve_reals(room, 6 * n) || (links->draw != NULL && !reserve_ticks(room, n))) {
         return false;
     }
     double *reals = room->reals;
@@ -278,7 +280,8 @@ bool gs_ring_recurrence(const gs_ring *ring, const gs_ring_links *links, const g
                   .begin = reals,
                   .next = reals + n,
                   .wire = {reals + 2 * n, reals + 3 * n},
-                  .whole = {reals + 4 * n, reals + 5 * n}};
+                  .whole = {reals + 4 * n, reals + 5 * n},
+                  .latencies = room->ticks};
     gs_tick base = starts[0];
     for (uint64_t i = 1; i < n; i++) {
         base = starts[i] < base ? starts[i] : base;

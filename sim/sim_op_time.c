@@ -86,12 +86,29 @@ static uint32_t out_of(const gs_sim_op *op, uint32_t member)
     return op->plan->flow->out_first[member];
 }
 
-static gs_tick draw(void *host, uint32_t member, uint64_t turn)
+/* Of the message of each member that is number `turn` from now on, or from there on; no ring has
+ * copies. */
+static void draw_from(const gs_sim_op *op, const uint64_t *from, uint64_t turn, gs_tick *out)
+{
+    uint32_t channels[GS_SIM_LATENCIES_MAX];
+    uint64_t messages[GS_SIM_LATENCIES_MAX];
+    uint32_t members = op->plan->flow->member_count;
+    for (uint32_t done = 0; done < members; done += GS_SIM_LATENCIES_MAX) {
+        uint32_t left = members - done;
+        uint32_t some = left < GS_SIM_LATENCIES_MAX ? left : GS_SIM_LATENCIES_MAX;
+        for (uint32_t i = 0; i < some; i++) {
+            uint32_t channel = out_of(op, done + i);
+            channels[i] = op->plan->channels[channel];
+            messages[i] = turn + (from == NULL ? 0 : from[channel]);
+        }
+        gs_sim_net_latencies(&op->sim->net, channels, messages, some, out + done);
+    }
+}
+
+static void draw(void *host, uint64_t turn, gs_tick *out)
 {
     const gs_sim_op *op = host;
-    uint32_t channel = out_of(op, member);
-    return gs_sim_net_latency(&op->sim->net, op->plan->channels[channel],
-                              op->messages[channel] + turn, 0); /* no ring has copies */
+    draw_from(op, op->messages, turn, out);
 }
 
 static gs_ring ring_of(const gs_sim_op *op)
@@ -176,11 +193,10 @@ typedef struct sampled {
     uint64_t first; /* number of its first message on every channel */
 } sampled;
 
-static gs_tick draw_sample(void *host, uint32_t member, uint64_t turn)
+static void draw_sample(void *host, uint64_t turn, gs_tick *out)
 {
     const sampled *of = host;
-    return gs_sim_net_latency(&of->op->sim->net, of->op->plan->channels[out_of(of->op, member)],
-                              of->first + turn, 0);
+    draw_from(of->op, NULL, of->first + turn, out);
 }
 
 static double mean_end(const gs_tick *received, const gs_tick *left, uint32_t members)

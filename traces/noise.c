@@ -10,6 +10,7 @@
 #include <gsl/gsl_sf_gamma.h>
 
 #include "base/assert.h"
+#include "traces/normal_quantile.h"
 
 static const double CV_MIN = 0.001; /* below, the equation for Weibull's shape drowns in rounding */
 static const double CV_MAX = 10.0;
@@ -146,7 +147,7 @@ gs_status gs_noise_sampler_init(gs_noise_sampler *out, const gs_noise_law *law, 
 static double gamma_start(double shape, double uniform)
 {
     double ninth = 1.0 / (9.0 * shape);
-    double root = 1.0 - ninth + gsl_cdf_ugaussian_Pinv(uniform) * sqrt(ninth);
+    double root = 1.0 - ninth + gs_normal_quantile(uniform) * sqrt(ninth);
     double cube = root > 0.0 ? shape * root * root * root : 0.0;
     return fmax(cube, exp((log(uniform) + gsl_sf_lngamma(shape + 1.0)) / shape));
 }
@@ -211,6 +212,30 @@ double gs_noise_draw(const gs_noise_sampler *sampler, gs_rng_key key, uint64_t s
         return 1.0;
     }
     return gs_noise_quantile(sampler, gs_rng_uniform(key, step, index));
+}
+
+/* So many at a time, on the stack. */
+enum { DRAWN_MAX = 128 };
+
+void gs_noise_draw_many(const gs_noise_sampler *sampler, uint64_t seed, gs_rng_purpose purpose,
+                        const uint32_t *entities, const uint64_t *steps, uint32_t count,
+                        double *out)
+{
+    double uniforms[DRAWN_MAX];
+    for (uint32_t done = 0; done < count; done += DRAWN_MAX) {
+        uint32_t some = count - done < DRAWN_MAX ? count - done : DRAWN_MAX;
+        gs_rng_uniforms(seed, purpose, entities + done, steps + done, some, uniforms);
+        if (sampler->law != GS_LAW_LOGNORMAL) {
+            for (uint32_t i = 0; i < some; i++) {
+                out[done + i] = gs_noise_quantile(sampler, uniforms[i]);
+            }
+            continue;
+        }
+        gs_normal_quantiles(uniforms, some, out + done);
+        for (uint32_t i = 0; i < some; i++) {
+            out[done + i] = exp(sampler->location + sampler->scale * out[done + i]);
+        }
+    }
 }
 
 /* A rank's place in its straggler's story, and its last draw: a step asks once a segment. */

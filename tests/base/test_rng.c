@@ -23,6 +23,32 @@ Test(rng, draws_are_philox4x32_of_ten_rounds)
                  UINT64_C(0x94fdccebd16cfe09));
 }
 
+/* Counts that fill no group of lanes, one, and some; what is behind stays as it was. */
+Test(rng, many_draws_at_once_are_those_made_one_by_one)
+{
+    enum { MOST = 67 };
+    const uint32_t counts[] = {0, 1, 15, 16, 17, 48, MOST};
+    uint32_t entities[MOST];
+    uint64_t steps[MOST];
+    for (uint32_t i = 0; i < MOST; i++) {
+        gs_rng_key key = {9, GS_RNG_TEST, i};
+        entities[i] = (uint32_t)gs_rng_bits(key, 0, 0);
+        steps[i] = gs_rng_bits(key, 1, 0) >> (8 + i % 40);
+    }
+    const uint64_t seed = UINT64_C(0xfedcba9876543210);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        double many[MOST + 1];
+        many[counts[c]] = -1.0;
+        gs_rng_uniforms(seed, GS_RNG_LATENCY, entities, steps, counts[c], many);
+        for (uint32_t i = 0; i < counts[c]; i++) {
+            gs_rng_key key = {seed, GS_RNG_LATENCY, entities[i]};
+            double one = gs_rng_uniform(key, steps[i], 0);
+            cr_assert(many[i] <= one && many[i] >= one, "%u of %u", i, counts[c]);
+        }
+        cr_assert_float_eq(many[counts[c]], -1.0, 0.0);
+    }
+}
+
 Test(rng, a_step_beyond_56_bits_is_a_programmer_error, .signal = SIGABRT)
 {
     gs_rng_bits((gs_rng_key){0}, UINT64_C(1) << 56, 0);

@@ -126,10 +126,12 @@ Test(ring_times, the_recurrence_is_exact_on_any_links)
     gs_arena_fini(&arena);
 }
 
-static gs_tick drawn_latency(void *host, uint32_t member, uint64_t turn)
+static void draw_latencies(void *host, uint64_t turn, gs_tick *out)
 {
-    (void)host;
-    return (gs_tick)draw(member, turn, 90);
+    const gs_ring *ring = host;
+    for (uint32_t i = 0; i < ring->members; i++) {
+        out[i] = (gs_tick)draw(i, turn, 90);
+    }
 }
 
 /* Latencies up to 90 behind parts of 10: a message would overtake the one before it. */
@@ -148,9 +150,11 @@ Test(ring_times, with_a_latency_for_each_message_none_overtakes)
         starts[i] = begin[i] = (gs_tick)draw(100 + i, 0, 200);
     }
     for (uint64_t turn = 0; turn < TURNS; turn++) {
+        gs_tick latencies[N] = {0};
+        draw_latencies(&ring, turn, latencies);
         for (uint32_t i = 0; i < N; i++) {
             gone[i] = begin[i] + ((i + 3 + 7 * N - turn) % N < 2 ? 12 : 10);
-            gs_tick arrival = gone[i] + drawn_latency(NULL, i, turn);
+            gs_tick arrival = gone[i] + latencies[i];
             came[i] = arrival > came[i] ? arrival : came[i];
         }
         for (uint32_t i = 0; i < N; i++) {
@@ -161,7 +165,8 @@ Test(ring_times, with_a_latency_for_each_message_none_overtakes)
     gs_ring_links given = {.large = large,
                            .small = small,
                            .latency = none,
-                           .draw = drawn_latency,
+                           .draw = draw_latencies,
+                           .host = &ring,
                            .last_arrival = last};
     cr_assert(gs_ring_recurrence(&ring, &given, starts, &room, received, left));
     for (uint32_t i = 0; i < N; i++) {

@@ -356,6 +356,34 @@ static gs_compute_noise *ranks(gs_noise noise, uint32_t rank_count)
     return made;
 }
 
+/* 300 draws: more than are worked out at once, and no whole number of those. */
+Test(noise, many_draws_at_once_are_those_made_one_by_one)
+{
+    enum { COUNT = 300 };
+    const gs_noise_law laws[] = {
+        {.law = GS_LAW_NONE},
+        {.law = GS_LAW_LOGNORMAL, .cv = 0.7},
+        {.law = GS_LAW_GAMMA, .cv = 0.7},
+        {.law = GS_LAW_SHIFTED_EXPONENTIAL, .cv = 0.7},
+    };
+    uint32_t entities[COUNT];
+    uint64_t steps[COUNT];
+    double many[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        entities[i] = 7919 * i;
+        steps[i] = i / 3;
+    }
+    for (size_t law = 0; law < sizeof laws / sizeof *laws; law++) {
+        gs_noise_sampler of = sampler(laws[law]);
+        gs_noise_draw_many(&of, 29, GS_RNG_LATENCY, entities, steps, COUNT, many);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            gs_rng_key key = {29, GS_RNG_LATENCY, entities[i]};
+            double one = gs_noise_draw(&of, key, steps[i], 0);
+            cr_assert(many[i] <= one && many[i] >= one, "law %zu, draw %u", law, i);
+        }
+    }
+}
+
 Test(noise, other_laws_and_stragglers_leave_compute_draws_alone)
 {
     enum { RANKS = 3, STEPS = 50 };

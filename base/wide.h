@@ -6,8 +6,8 @@
  *     GS_WIDE_BODY void f_body(float *x, size_t n) { ... }
  *     GS_WIDE static void f_wide(float *x, size_t n) { f_body(x, n); }
  *     void f(float *x, size_t n) { GS_IS_WIDE ? f_wide(x, n) : f_body(x, n); } */
-#ifndef GS_MODELS_WIDE_H
-#define GS_MODELS_WIDE_H
+#ifndef GS_BASE_WIDE_H
+#define GS_BASE_WIDE_H
 
 #include <stdbool.h>
 
