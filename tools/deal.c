@@ -46,9 +46,10 @@ static bool has_item(const table *all)
     return gs_interrupt_signal() == 0 && (all->again_count > 0 || all->next < all->count);
 }
 
+/* What ended a process may end others: that comes last. */
 static uint32_t take_item(table *all)
 {
-    return all->again_count > 0 ? all->again[--all->again_count] : all->next++;
+    return all->next < all->count ? all->next++ : all->again[--all->again_count];
 }
 
 static void tell_share(const table *all, double share_of_one)

@@ -31,8 +31,9 @@ static const char *next_comma(const char *text)
     int depth = 0;
     bool quoted = false;
     for (; *text != '\0'; text++) {
-        if (quoted) {
-            text += *text == '\\' && text[1] != '\0' ? 1 : 0;
+        if (quoted && *text == '\\' && text[1] != '\0') {
+            text++;
+        } else if (quoted) {
             quoted = *text != '"';
         } else if (*text == '"') {
             quoted = true;
@@ -249,7 +250,8 @@ static gs_status read_range(const value_list *list, const char *text, const char
     return GS_OK;
 }
 
-/* Values between the ends have four digits: people read them, and they are named by them. */
+/* Values between the ends have four digits: people read them, and they are named by them. Between
+ * whole KiB these are digits of KiB. */
 static double range_value(const range *part, uint32_t index)
 {
     if (index == 0 || index + 1 == part->count) {
@@ -262,8 +264,11 @@ static double range_value(const range *part, uint32_t index)
         return round(value);
     }
     char text[GS_UNIT_TEXT_BYTES];
-    (void)snprintf(text, sizeof text, "%.*g", RANGE_DIGITS, value);
-    return strtod(text, NULL);
+    bool is_binary = part->unit == UNIT_BYTES && fmod(part->low, 1024.0) == 0.0 &&
+                     fmod(part->high, 1024.0) == 0.0;
+    double scale = is_binary ? 1024.0 : 1.0;
+    (void)snprintf(text, sizeof text, "%.*g", RANGE_DIGITS, value / scale);
+    return strtod(text, NULL) * scale;
 }
 
 static gs_status add_range(value_list *list, const char *text, const char *dots,

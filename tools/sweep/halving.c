@@ -6,12 +6,12 @@ uint32_t gs_halving_rungs(uint32_t points, uint32_t seeds, uint32_t out_seeds[GS
 {
     uint32_t rungs = 1;
     for (uint32_t left = points; left > 1 && rungs < GS_RUNGS_MAX && seeds >> rungs > 0;
-         left = (left + 1) / 2) {
+         left -= left / 2) {
         rungs++;
     }
     for (uint32_t i = 0; i < rungs; i++) {
         uint32_t share = UINT32_C(1) << (rungs - 1 - i);
-        out_seeds[i] = (seeds + share - 1) / share;
+        out_seeds[i] = seeds / share + (seeds % share > 0 ? 1 : 0);
     }
     return rungs;
 }
@@ -32,5 +32,5 @@ static int by_score(const void *left, const void *right)
 uint32_t gs_halving_keep(gs_halved *points, uint32_t count)
 {
     qsort(points, count, sizeof *points, by_score);
-    return (count + 1) / 2;
+    return count - count / 2;
 }
