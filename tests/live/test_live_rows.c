@@ -13,6 +13,9 @@
 
 enum { RANKS = 3, STEPS = 8, SERVERS = 1 };
 
+/* Exit codes of what a busy machine alone can bring about. */
+enum { STEPS_WERE_LONGER = 5, STALENESS_WAS_ANOTHER = 9, ATTEMPTS = 6 };
+
 static const char *strategy_name;
 
 static void prepare(small_job *made)
@@ -75,7 +78,7 @@ static int check_times(small_job *made, const gs_record *rows)
         }
     }
     qsort(excess, (size_t)count, sizeof *excess, compare);
-    return excess[count / 2] <= 2 * GS_NS_PER_MS ? 0 : fail(5, "steps were longer");
+    return excess[count / 2] <= 2 * GS_NS_PER_MS ? 0 : fail(STEPS_WERE_LONGER, "steps were longer");
 }
 
 /* All that ranks and servers send, to the byte. */
@@ -133,7 +136,7 @@ static int run_and_check(gs_crew *crew)
             /* While one gradient is computed each of the others pushes about one. */
             double mean = result.facts.staleness_mean;
             if (code == 0 && is_timed && (mean < 0.6 * (RANKS - 1) || mean > 1.2 * (RANKS - 1))) {
-                code = fail(9, "another staleness");
+                code = fail(STALENESS_WAS_ANOTHER, "another staleness");
             }
         }
     }
@@ -143,12 +146,26 @@ static int run_and_check(gs_crew *crew)
     return code;
 }
 
+static bool may_be_the_machine(int code)
+{
+    return code == STEPS_WERE_LONGER || code == STALENESS_WAS_ANOTHER;
+}
+
+/* Times that are off because others have the processors are right in one of a few runs; those of a
+ * fault are wrong in all of them, as what is replayed is the same. */
 static void expect_all_well(const char *name)
 {
-    int codes[FORKED_MAX];
+    int codes[FORKED_MAX] = {0};
     strategy_name = name;
-    cr_expect_eq(run_and_check(NULL), 0, "%s over threads", name);
-    forked_run(run_and_check, RANKS + SERVERS, 20 * GS_NS_PER_S, codes);
+    int over_threads = STEPS_WERE_LONGER;
+    for (int i = 0; i < ATTEMPTS && may_be_the_machine(over_threads); i++) {
+        over_threads = run_and_check(NULL);
+    }
+    cr_expect_eq(over_threads, 0, "%s over threads: %d", name, over_threads);
+    codes[0] = STEPS_WERE_LONGER; /* process 0 judges */
+    for (int i = 0; i < ATTEMPTS && may_be_the_machine(codes[0]); i++) {
+        forked_run(run_and_check, RANKS + SERVERS, 20 * GS_NS_PER_S, codes);
+    }
     for (uint32_t i = 0; i < RANKS + SERVERS; i++) {
         cr_expect_eq(codes[i], 0, "%s over TCP, process %u: %d", name, i, codes[i]);
     }
