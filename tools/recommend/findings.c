@@ -177,7 +177,7 @@ static char *flips_text(const gs_flips *flips)
                                : flip->is_up ? " >="
                                              : " <=",
                                at, flip->to->label);
-        axis = flip->axis;
+        axis = (int)flip->axis;
         free(text);
         text = longer;
     }

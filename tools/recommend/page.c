@@ -258,8 +258,10 @@ static void put_pastes(const gs_findings *findings, FILE *out)
     }
     for (uint32_t i = 0; i < findings->paste_count; i++) {
         const gs_paste *paste = &findings->pastes[i];
-        fprintf(out, "settings for %s:\n%s", paste->framework, markdown ? "\n```" : "");
-        fprintf(out, markdown ? "%s\n" : "", gs_paste_kind_names[paste->kind]);
+        fprintf(out, "settings for %s:\n", paste->framework);
+        if (markdown) {
+            fprintf(out, "\n```%s\n", gs_paste_kind_names[paste->kind]);
+        }
         for (const char *line = paste->text; *line != '\0';) {
             size_t length = strcspn(line, "\n");
             fprintf(out, "%s%.*s\n", markdown ? "" : "    ", (int)length, line);
@@ -274,55 +276,59 @@ static void put_pastes(const gs_findings *findings, FILE *out)
 static void add_number(gs_table *table, double value)
 {
     char text[64];
-    snprintf(text, sizeof text, isfinite(value) ? "%.17g" : "", value);
-    gs_table_add(table, text, text);
+    snprintf(text, sizeof text, "%.17g", value);
+    gs_table_add(table, "", isfinite(value) ? text : "");
+}
+
+static void add_arm(const gs_findings *findings, const gs_arm *arm, gs_table *table)
+{
+    const gs_recommend *all = findings->all;
+    const double unknown = (double)NAN;
+    bool is_timed = arm->sample_ns > 0.0;
+    bool is_tuned = arm->rates[0].seeds > 0;
+    bool is_confirmed = arm->outcomes != NULL;
+    bool is_winner = arm == findings->verdict.winner;
+    gs_spread spread = gs_spread_of(arm->confirm, is_confirmed ? all->confirm_seeds : 0);
+    gs_table_add(table, "", arm->label);
+    gs_table_add(table, "", is_winner ? "recommended" : gs_arm_state_keys[arm->state]);
+    gs_table_add(table, "", arm->reason == NULL ? "" : arm->reason);
+    gs_table_add(table, "", arm->scenario == NULL ? "" : gs_arm_family_keys[arm->family]);
+    add_number(table, is_tuned ? gs_findings_rate(arm) : unknown);
+    add_number(table, is_confirmed ? spread.mean : is_tuned ? gs_arm_estimate(all, arm) : unknown);
+    add_number(table, spread.low);
+    add_number(table, spread.high);
+    add_number(table, is_confirmed ? gs_confirmed_reached(all, arm) : unknown);
+    add_number(table, is_confirmed ? all->confirm_seeds : unknown);
+    add_number(table, is_tuned ? gs_arm_samples(all, arm) : unknown);
+    add_number(table, is_timed ? arm->sample_ns : unknown);
+    add_number(table, is_timed ? arm->wire_bytes : unknown);
+    add_number(table, is_tuned ? exp(arm->rates[0].score) : unknown);
 }
 
 static void fill_arms(const gs_findings *findings, gs_table *table)
 {
-    static const gs_table_column columns[] = {
-        {NULL, "strategy", false},
-        {NULL, "state", false},
-        {NULL, "reason", false},
-        {NULL, "family", false},
-        {NULL, "rate", true},
-        {NULL, "value", true},
-        {NULL, "value_low", true},
-        {NULL, "value_high", true},
-        {NULL, "reached", true},
-        {NULL, "runs", true},
-        {NULL, "samples_to_target", true},
-        {NULL, "sample_ns", true},
-        {NULL, "wire_bytes_per_step", true},
-        {NULL, "common_rate_value", true},
-    };
-    const gs_recommend *all = findings->all;
+    static const struct {
+        const char *name;
+        bool is_number;
+    } columns[] = {{"strategy", false},
+                   {"state", false},
+                   {"reason", false},
+                   {"family", false},
+                   {"rate", true},
+                   {"value", true},
+                   {"value_low", true},
+                   {"value_high", true},
+                   {"reached", true},
+                   {"runs", true},
+                   {"samples_to_target", true},
+                   {"sample_ns", true},
+                   {"wire_bytes_per_step", true},
+                   {"common_rate_value", true}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gs_table_add_column(table, columns[i]);
+        gs_table_add_column(table, (gs_table_column){NULL, columns[i].name, columns[i].is_number});
     }
-    for (uint32_t i = 0; i < all->arm_count; i++) {
-        const gs_arm *arm = &all->arms[i];
-        bool is_timed = arm->sample_ns > 0.0;
-        bool is_tuned = arm->rates[0].seeds > 0;
-        bool is_confirmed = arm->outcomes != NULL;
-        gs_spread spread = gs_spread_of(arm->confirm, is_confirmed ? all->confirm_seeds : 0);
-        bool is_winner = arm == findings->verdict.winner;
-        gs_table_add(table, arm->label, arm->label);
-        gs_table_add(table, "", is_winner ? "recommended" : gs_arm_state_keys[arm->state]);
-        gs_table_add(table, "", arm->reason == NULL ? "" : arm->reason);
-        gs_table_add(table, "", arm->scenario == NULL ? "" : gs_arm_family_keys[arm->family]);
-        add_number(table, is_tuned ? gs_findings_rate(arm) : (double)NAN);
-        add_number(table, is_confirmed ? spread.mean
-                          : is_tuned   ? gs_arm_estimate(all, arm)
-                                       : (double)NAN);
-        add_number(table, is_confirmed ? spread.low : (double)NAN);
-        add_number(table, is_confirmed ? spread.high : (double)NAN);
-        add_number(table, is_confirmed ? gs_confirmed_reached(all, arm) : (double)NAN);
-        add_number(table, is_confirmed ? all->confirm_seeds : (double)NAN);
-        add_number(table, is_tuned ? gs_arm_samples(all, arm) : (double)NAN);
-        add_number(table, is_timed ? arm->sample_ns : (double)NAN);
-        add_number(table, is_timed ? arm->wire_bytes : (double)NAN);
-        add_number(table, is_tuned ? exp(arm->rates[0].score) : (double)NAN);
+    for (uint32_t i = 0; i < findings->all->arm_count; i++) {
+        add_arm(findings, &findings->all->arms[i], table);
     }
 }
 
