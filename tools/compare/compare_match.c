@@ -285,6 +285,24 @@ static void look_at_environment(gs_compare *compare)
     }
 }
 
+/* Nothing was run between naming the base and comparing, or it gave the same runs again. */
+static void look_for_same_runs(gs_compare *compare)
+{
+    const gs_compare_side *base = &compare->sides[GS_SIDE_BASE];
+    const gs_compare_side *candidate = &compare->sides[GS_SIDE_CANDIDATE];
+    bool same = base->store == candidate->store && base->count == candidate->count;
+    for (uint32_t i = 0; i < base->count && same; i++) {
+        same = base->runs[i].id == candidate->runs[i].id;
+    }
+    if (same) {
+        gs_compare_remark(compare,
+                          "Base and candidate are the same %" PRIu32
+                          " runs: this program has given the same results, or nothing was run "
+                          "since.",
+                          base->count);
+    }
+}
+
 void gs_compare_match(gs_compare *compare)
 {
     size_t most = (size_t)compare->sides[0].count + compare->sides[1].count;
@@ -293,6 +311,7 @@ void gs_compare_match(gs_compare *compare)
     add_jobs(compare, GS_SIDE_BASE);
     join_changed(compare);
     look_at_environment(compare);
+    look_for_same_runs(compare);
     for (uint32_t i = 0; i < compare->job_count; i++) {
         gs_compare_job *job = &compare->jobs[i];
         for (int side = 0; side < GS_SIDES; side++) {

@@ -23,12 +23,30 @@ double gs_statistic_mean(double *const samples[GS_BCA_SAMPLES_MAX],
     return sum / counts[0];
 }
 
+/* Samples of a comparison are short, and sorted thousands of times. */
+static void sort(double *values, uint32_t count)
+{
+    enum { SHORT = 32 };
+    if (count > SHORT) {
+        gsl_sort(values, 1, count);
+        return;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        double value = values[i];
+        uint32_t place = i;
+        for (; place > 0 && values[place - 1] > value; place--) {
+            values[place] = values[place - 1];
+        }
+        values[place] = value;
+    }
+}
+
 double gs_statistic_median_shift(double *const samples[GS_BCA_SAMPLES_MAX],
                                  const uint32_t counts[GS_BCA_SAMPLES_MAX])
 {
     double medians[GS_BCA_SAMPLES_MAX];
     for (int s = 0; s < GS_BCA_SAMPLES_MAX; s++) {
-        gsl_sort(samples[s], 1, counts[s]);
+        sort(samples[s], counts[s]);
         medians[s] = gsl_stats_median_from_sorted_data(samples[s], 1, counts[s]);
     }
     return medians[1] - medians[0];
@@ -114,11 +132,14 @@ static double acceleration(const resampling *work)
     return squares > 0.0 ? cubes / (6.0 * pow(squares, 1.5)) : 0.0;
 }
 
-/* Share of the sorted rounds below the estimate, equal ones half; never 0 or 1, whose normal
- * quantile is not finite. Sums of the same values in another order are equal. */
+/* Share of the rounds below the estimate, equal ones half; never 0 or 1, whose normal quantile is
+ * not finite. Sums of the same values in another order are equal. */
 static double share_below(const resampling *work, double estimate)
 {
-    double rounding = SUM_ROUNDING * (work->rounds[GS_BCA_ROUNDS - 1] - work->rounds[0]);
+    double least = 0.0;
+    double most = 0.0;
+    gsl_stats_minmax(&least, &most, work->rounds, 1, GS_BCA_ROUNDS);
+    double rounding = SUM_ROUNDING * (most - least);
     double below = 0.0;
     for (uint32_t i = 0; i < GS_BCA_ROUNDS; i++) {
         double away = work->rounds[i] - estimate;
@@ -127,7 +148,7 @@ static double share_below(const resampling *work, double estimate)
     return fmin(fmax(below, 0.5), GS_BCA_ROUNDS - 0.5) / GS_BCA_ROUNDS;
 }
 
-/* Value of the sorted rounds at the share that BCa puts in the place of `share`. */
+/* Value of the rounds, in order, at the share that BCa puts in the place of `share`. */
 static double bound(const resampling *work, double share, double bias, double skew)
 {
     double z = bias + gsl_cdf_ugaussian_Pinv(share);
@@ -135,7 +156,10 @@ static double bound(const resampling *work, double share, double bias, double sk
     double place = fmin(fmax(moved * (GS_BCA_ROUNDS + 1), 1.0), GS_BCA_ROUNDS) - 1.0;
     uint32_t at = (uint32_t)place;
     uint32_t next = at + 1 < GS_BCA_ROUNDS ? at + 1 : at;
-    return work->rounds[at] + (place - at) * (work->rounds[next] - work->rounds[at]);
+    /* Two of 4,999 are wanted: selecting instead of sorting halves the time of an interval. */
+    double low = gsl_stats_select(work->rounds, 1, GS_BCA_ROUNDS, at);
+    double high = gsl_stats_select(work->rounds, 1, GS_BCA_ROUNDS, next);
+    return low + (place - at) * (high - low);
 }
 
 static void find_interval(resampling *work, double alpha, gs_interval *out)
@@ -144,7 +168,6 @@ static void find_interval(resampling *work, double alpha, gs_interval *out)
     for (uint32_t i = 0; i < GS_BCA_ROUNDS; i++) {
         work->rounds[i] = of_round(work, i);
     }
-    gsl_sort(work->rounds, 1, GS_BCA_ROUNDS);
     double bias = gsl_cdf_ugaussian_Pinv(share_below(work, estimate));
     double skew = acceleration(work);
     out->low = bound(work, alpha / 2.0, bias, skew);
