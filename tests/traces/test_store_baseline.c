@@ -102,7 +102,7 @@ Test(store_baseline, is_gone_when_a_run_was_replaced_by_another_result)
     run.result_hash = 2;
     cr_assert_eq(fixture_write(store, &run), id);
     (void)find("baseline:main", GS_EMISMATCH,
-               "baseline \"main\" is gone: of its 1 runs 1 were replaced");
+               "baseline \"main\" is gone: of its 1 runs 1 were removed, or replaced");
     set("main", &id, 1);
     cr_assert_eq(find("baseline:main", GS_OK, NULL), 1);
     fixture_execute(fixture_path("runs.db"), "DELETE FROM run");

@@ -220,6 +220,13 @@ static void add_effects(gs_table *table, const gs_compare_row *row)
     add_number(table, "", row->measured ? change->p : none);
 }
 
+/* As ratio and difference are shown: candidate against base. */
+static double detectable_of(const gs_compare_row *row)
+{
+    double effect = (row->change.lower_is_better ? 1.0 : -1.0) * row->judged.detectable;
+    return row->change.of_ratio ? exp(effect) : effect;
+}
+
 static void add_row(gs_table *table, const gs_compare_row *row)
 {
     const gs_compare_job *job = row->job;
@@ -234,7 +241,7 @@ static void add_row(gs_table *table, const gs_compare_row *row)
     add_effects(table, row);
     add_number(table, row->gated ? gs_gate_limit_text(&row->limit, limit) : "-",
                row->limit.limit.value);
-    add_number(table, "", row->measured ? row->judged.detectable : none);
+    add_number(table, "", row->measured ? detectable_of(row) : none);
     for (int side = 0; side < GS_SIDES; side++) {
         add_number(table, "", job->counts[side]);
     }

@@ -209,11 +209,13 @@ gs_status gs_store_check_baseline(gs_store *store, const char *name, gs_arena *a
     const gs_baseline *found = NULL;
     GS_TRY(find_baseline(store, name, arena, &found, err));
     if (found->runs_left < found->runs) {
-        return gs_fail(err, GS_EMISMATCH,
-                       "%s: baseline \"%s\" is gone: of its %" PRId64 " runs %" PRId64
-                       " were replaced by later ones with another result, or removed; set it "
-                       "again: gradsync baseline set %s RUN",
-                       store->sql.path, name, found->runs, found->runs - found->runs_left, name);
+        return gs_fail(
+            err, GS_EMISMATCH,
+            "%s: baseline \"%s\" is gone: of its %" PRId64 " runs %" PRId64
+            " were removed, or replaced by others of the same commit with another result, as "
+            "builds from a changed tree do; keep such a base in a database of its own "
+            "(compare base.db#@last), or set it again: gradsync baseline set %s RUN",
+            store->sql.path, name, found->runs, found->runs - found->runs_left, name);
     }
     return GS_OK;
 }
