@@ -225,7 +225,7 @@ static size_t deal_items(table *all)
         if (place->is_guest) {
             place->busy = true;
             place->item = item;
-            if (!gs_wire_send_run(place->fd, all->runs[item])) {
+            if (!gs_wire_send_order(place->fd, GS_FRAME_RUN, all->runs[item])) {
                 lose_guest(all, place);
             }
         } else {

@@ -4,6 +4,7 @@
 #include "live/carrier.h"
 #include "live/carriers/frames.h"
 #include "live/carriers/tcp_socket.h"
+#include "tools/interrupt.h"
 #include "tools/message.h"
 #include "tools/run_one.h"
 #include "tools/version.h"
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,7 +232,9 @@ void gs_guests_close(gs_guests *guests)
             (void)close(guests->fds[i]);
         }
     }
-    (void)close(guests->listening);
+    if (guests->listening >= 0) {
+        (void)close(guests->listening);
+    }
     free(guests);
 }
 
@@ -278,6 +282,25 @@ void gs_guests_let_in(gs_guests *guests)
     }
     settle(fd);
     guests->fds[place] = fd;
+}
+
+uint32_t gs_guests_await(gs_guests *guests, uint32_t count)
+{
+    gs_time_ns until_ns = gs_frames_clock() + deadline_ns;
+    uint32_t came = 0;
+    while (came < count && gs_frames_clock() < until_ns && gs_interrupt_signal() == 0) {
+        struct pollfd door = {.fd = guests->listening, .events = POLLIN};
+        if (poll(&door, 1, gs_tcp_wait_ms(until_ns)) > 0) {
+            gs_guests_let_in(guests);
+        }
+        came = 0;
+        for (uint32_t i = 0; i < GS_GUESTS_MAX; i++) {
+            came += guests->fds[i] >= 0 ? 1 : 0;
+        }
+    }
+    (void)close(guests->listening);
+    guests->listening = -1;
+    return came;
 }
 
 int gs_guests_at(const gs_guests *guests, uint32_t index)

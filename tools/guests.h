@@ -43,6 +43,8 @@ void gs_guests_close(gs_guests *guests);
 int gs_guests_listening(const gs_guests *guests);
 /* Lets in who has come; strangers are turned away. */
 void gs_guests_let_in(gs_guests *guests);
+/* Waits for `count` guests, at most half a minute, and lets nobody in after that; how many came. */
+uint32_t gs_guests_await(gs_guests *guests, uint32_t count);
 /* Socket of a guest (index < GS_GUESTS_MAX); -1: nobody is there. */
 int gs_guests_at(const gs_guests *guests, uint32_t index);
 /* Closes the socket: the guest is gone, or has to go. */

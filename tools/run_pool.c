@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRIES = 3 }; /* where whole machines may go */
+
 typedef struct pool {
     const gs_pool_config *config;
     gs_outcome *outcomes;
@@ -49,14 +51,14 @@ void gs_pool_run(const gs_pool_config *config, gs_outcome *outcomes)
     }
     memset(outcomes, 0, count * sizeof *outcomes);
     gs_deal deal = {.jobs = config->jobs,
-                    .tries = 1,
+                    .tries = config->troupe == NULL ? 1 : TRIES,
                     .total = count,
                     .make = make,
                     .ended = ended,
                     .context = &all,
                     .threads = config->threads,
                     .progress = config->progress};
-    gs_deal_run(&deal, runs, count);
+    gs_troupe_deal(config->troupe, &deal, runs, count, outcomes);
     gs_progress_end(config->progress);
     free(runs);
 }

@@ -5,6 +5,7 @@
 
 #include "tools/progress.h"
 #include "tools/run_one.h"
+#include "tools/troupe.h"
 
 typedef struct gs_pool_config {
     const gs_scenario *scenario;
@@ -19,6 +20,7 @@ typedef struct gs_pool_config {
     void (*ended)(void *context, uint32_t run); /* outcomes[run] is there; or NULL */
     void *context;
     gs_progress *progress;
+    gs_troupe *troupe; /* whose processes share the runs, and all get the outcomes; or NULL */
 } gs_pool_config;
 
 /* outcomes [(strategies or variants) * seeds]: out, the seeds of the first strategy first. After a

@@ -60,12 +60,12 @@ bool gs_wire_send_outcome(int fd, const gs_outcome *outcome)
     return sent;
 }
 
-bool gs_wire_send_run(int fd, uint32_t run)
+bool gs_wire_send_order(int fd, gs_frame_kind kind, uint64_t value)
 {
     struct {
         frame_head head;
-        uint64_t run;
-    } frame = {{GS_FRAME_RUN, sizeof frame.run}, run};
+        uint64_t value;
+    } frame = {{kind, sizeof frame.value}, value};
     return write_all(fd, &frame, sizeof frame);
 }
 
@@ -86,15 +86,14 @@ static bool read_all(int fd, void *bytes, size_t count)
     return true;
 }
 
-bool gs_wire_read_run(int fd, uint32_t *out)
+bool gs_wire_read_order(int fd, gs_frame_kind *out_kind, uint64_t *out_value)
 {
     frame_head head;
-    uint64_t run = 0;
-    if (!read_all(fd, &head, sizeof head) || head.kind != GS_FRAME_RUN ||
-        head.bytes != sizeof run || !read_all(fd, &run, sizeof run)) {
+    if (!read_all(fd, &head, sizeof head) || head.kind < GS_FRAME_RUN || head.kind > GS_FRAME_END ||
+        head.bytes != sizeof *out_value || !read_all(fd, out_value, sizeof *out_value)) {
         return false;
     }
-    *out = (uint32_t)run;
+    *out_kind = (gs_frame_kind)head.kind;
     return true;
 }
 
@@ -116,6 +115,22 @@ static void take_outcome(const char *bytes, size_t count, gs_outcome *out)
         flat.record_bytes == 0
             ? NULL
             : gs_need(gs_record_unpack(bytes + sizeof flat + value_bytes, flat.record_bytes));
+}
+
+bool gs_wire_read_outcome(int fd, gs_outcome *out)
+{
+    frame_head head;
+    if (!read_all(fd, &head, sizeof head) || head.kind != GS_FRAME_OUTCOME) {
+        return false;
+    }
+    char *bytes = gs_need(malloc(head.bytes + 1));
+    bool is_whole = read_all(fd, bytes, head.bytes);
+    out->started = false;
+    if (is_whole) {
+        take_outcome(bytes, head.bytes, out);
+    }
+    free(bytes);
+    return is_whole && out->started;
 }
 
 /* Takes the frames that are whole and moves the rest to the front. */

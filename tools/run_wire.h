@@ -5,15 +5,24 @@
 
 #include "tools/run_one.h"
 
-typedef enum gs_frame_kind { GS_FRAME_PROGRESS, GS_FRAME_OUTCOME, GS_FRAME_RUN } gs_frame_kind;
+typedef enum gs_frame_kind {
+    GS_FRAME_PROGRESS,
+    GS_FRAME_OUTCOME,
+    /* To guests, each with a number: */
+    GS_FRAME_RUN,    /* make this run */
+    GS_FRAME_KNOWN,  /* the outcome of this run follows */
+    GS_FRAME_ANSWER, /* yes or no, 1 or 0 */
+    GS_FRAME_END     /* all outcomes are known */
+} gs_frame_kind;
 
 /* Child's side. false: the parent has gone. */
 bool gs_wire_send_progress(int fd, double share);
 bool gs_wire_send_outcome(int fd, const gs_outcome *outcome);
 
-/* A guest is given a run. false: the other side has gone. */
-bool gs_wire_send_run(int fd, uint32_t run);
-bool gs_wire_read_run(int fd, uint32_t *out); /* waits for one */
+/* What a guest is told. false: the other side has gone. */
+bool gs_wire_send_order(int fd, gs_frame_kind kind, uint64_t value);
+bool gs_wire_read_order(int fd, gs_frame_kind *out_kind, uint64_t *out_value); /* waits for one */
+bool gs_wire_read_outcome(int fd, gs_outcome *out);                            /* likewise */
 
 /* Parent's side: bytes as they come. */
 typedef struct gs_wire {

@@ -28,7 +28,7 @@ static bool is_live(const gs_cli *cli)
 /* The launcher of these has started processes that share the runs, not the ranks of the job. */
 static bool deals_runs(const gs_cli *cli)
 {
-    return cli->verb == GS_VERB_sweep;
+    return cli->verb == GS_VERB_sweep || cli->verb == GS_VERB_recommend;
 }
 
 /* Words of the command line, then what flags say: the last one wins. */

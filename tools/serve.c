@@ -46,8 +46,10 @@ static _Noreturn void be_guest(const gs_meeting *meeting, uint64_t plan, const g
     if (gs_guest_come(meeting, plan, &self.fd, &err) != GS_OK) {
         _exit(GS_EXIT_USAGE);
     }
-    uint32_t run = 0;
-    while (self.fd >= 0 && gs_wire_read_run(self.fd, &run)) {
+    gs_frame_kind kind = GS_FRAME_RUN;
+    uint64_t order = 0;
+    while (self.fd >= 0 && gs_wire_read_order(self.fd, &kind, &order) && kind == GS_FRAME_RUN) {
+        uint32_t run = (uint32_t)order;
         gs_outcome outcome;
         gs_deal_ear ear = {tell_dealer, &self};
         self.told = -1.0;

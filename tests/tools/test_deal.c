@@ -92,7 +92,12 @@ Test(deal, a_run_whose_process_was_killed_is_made_by_another)
     (void)unlink(all.mark);
     cr_assert_eq(all.count, (uint32_t)RUNS);
     cr_expect_eq(all.status[17], GS_RUN_OK);
-    cr_expect_eq(all.order[RUNS - 1], 17u, "it is made last");
+    /* It is dealt again when all others have been dealt, of which two may be under way. */
+    bool is_late = false;
+    for (uint32_t i = RUNS - 3; i < RUNS; i++) {
+        is_late = is_late || all.order[i] == 17;
+    }
+    cr_expect(is_late);
 }
 
 Test(deal, one_that_ends_every_process_fails_alone)

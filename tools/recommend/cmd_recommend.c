@@ -3,6 +3,7 @@
 #include "base/config.h"
 #include "tools/explain_ranks.h"
 #include "tools/interrupt.h"
+#include "tools/launcher.h"
 #include "tools/message.h"
 #include "tools/output.h"
 #include "tools/places.h"
@@ -12,6 +13,7 @@
 #include "tools/run_one.h"
 #include "tools/scenario_load.h"
 #include "tools/sim_batch.h"
+#include "tools/troupe.h"
 #include "tools/version.h"
 #include "tools/verbs.h"
 #include "traces/result_json.h"
@@ -110,6 +112,7 @@ static void take_flags(const gs_cli *cli, const gs_scenario *scenario, gs_recomm
         .target = flags->min_accuracy > target ? flags->min_accuracy : target,
         .began_ns = gs_wall_ns(),
     };
+    out->own_jobs = out->jobs;
     out->learns = scenario->workload.real_gradients && out->target > 0.0;
     gs_arena_init(&out->arena);
 }
@@ -452,11 +455,35 @@ static int tell_plan(gs_recommend *all, const gs_loaded *loaded, gs_output *outp
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static int recommend(gs_recommend *all, gs_loaded *loaded)
+/* Where a launcher has started several processes they share the runs: one at a time each, unless
+ * --jobs says more. *out_over: this one has no part in it any more. */
+static int join(gs_recommend *all, const gs_launch *launch, bool *out_over)
+{
+    gs_error err = {0};
+    *out_over = all->cli->flags.dry_run && launch->rank > 0;
+    if (launch->ranks == 1 || all->cli->flags.dry_run) {
+        return GS_EXIT_OK;
+    }
+    all->own_jobs = all->cli->flags.jobs > 0 ? all->cli->flags.jobs : 1;
+    all->jobs = all->own_jobs * launch->ranks;
+    if (gs_troupe_open(launch, all->scenario->config_hash, all->own_jobs, &all->troupe, out_over,
+                       &err) != GS_OK) {
+        return gs_complain_error(&err);
+    }
+    return GS_EXIT_OK;
+}
+
+static int recommend(gs_recommend *all, const gs_launch *launch, gs_loaded *loaded)
 {
     gs_output output;
-    int code = gs_output_open(&output, all->cli->flags.output);
+    bool is_over = false;
+    int code = join(all, launch, &is_over);
+    if (code != GS_EXIT_OK || is_over) {
+        return code;
+    }
+    code = gs_output_open(&output, all->cli->flags.output);
     if (code != GS_EXIT_OK) {
+        gs_troupe_part(all->troupe);
         return code;
     }
     gs_interrupt_watch();
@@ -472,6 +499,7 @@ static int recommend(gs_recommend *all, gs_loaded *loaded)
     if (findings.stage == NULL && findings.verdict.winner != NULL) {
         (void)gs_flips_find(all, findings.verdict.winner, &findings.flips);
     }
+    gs_troupe_part(all->troupe); /* guests end here: process 0 alone stores and prints */
     gs_findings_make(&findings);
     code = print(&findings, loaded, &output);
     gs_findings_free(&findings);
@@ -482,6 +510,14 @@ int gs_cmd_recommend(const gs_cli *cli)
 {
     gs_loaded loaded;
     gs_recommend all = {0};
+    gs_launch launch;
+    gs_error err = {0};
+    if (gs_launch_find(&launch, &err) != GS_OK) {
+        return gs_complain_error(&err);
+    }
+    if (launch.rank > 0) {
+        gs_message_keep(); /* process 0 says it */
+    }
     gs_cli base = *cli;
     if (base.strategy_count > 0) { /* each is read by itself: one that does not run is no error */
         base.strategies[0] = "allreduce";
@@ -495,7 +531,7 @@ int gs_cmd_recommend(const gs_cli *cli)
             char *text = gs_need(gs_json_write(loaded.scenario.resolved, false));
             start_reader(&all, text);
             code = check_words(&all);
-            code = code == GS_EXIT_OK ? recommend(&all, &loaded) : code;
+            code = code == GS_EXIT_OK ? recommend(&all, &launch, &loaded) : code;
             gs_arms_free(all.arms, all.arm_count, all.confirm_seeds);
             free(text);
         }

@@ -35,9 +35,10 @@ static void run_part(gs_recommend *all, const gs_scenario *const *variants, uint
         .variants = variants,
         .variant_count = count,
         .seeds = seeds,
-        .jobs = all->jobs,
+        .jobs = all->own_jobs,
         .threads = all->threads,
         .progress = &progress,
+        .troupe = all->troupe,
     };
     gs_pool_run(&pool, outcomes);
     for (uint32_t i = 0; i < count * seeds; i++) {
@@ -50,7 +51,10 @@ static void run_part(gs_recommend *all, const gs_scenario *const *variants, uint
 static bool is_time_over(gs_recommend *all, bool is_last, double more_ns)
 {
     double budget = (double)all->cli->flags.budget * (is_last ? 1.0 : 1.0 - GS_BUDGET_KEPT);
-    return budget > 0.0 && (double)(gs_wall_ns() - all->began_ns) + more_ns > budget;
+    if (!(budget > 0.0)) {
+        return false;
+    }
+    return gs_troupe_agree(all->troupe, (double)(gs_wall_ns() - all->began_ns) + more_ns > budget);
 }
 
 bool gs_trial_run(gs_recommend *all, const gs_scenario *const *variants, uint32_t count,

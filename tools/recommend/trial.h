@@ -35,7 +35,9 @@ typedef struct gs_recommend {
     gs_objective objective;
     double min_accuracy, min_fidelity; /* NAN: none */
     int64_t max_memory_bytes;          /* 0: none */
-    int64_t jobs, threads;             /* as gs_pool_config has them */
+    int64_t jobs, threads;             /* as gs_pool_config has them; jobs of all processes */
+    int64_t own_jobs;                  /* of this process */
+    struct gs_troupe *troupe;          /* other processes of this command; NULL: none */
     bool learns;                       /* there is a target to reach with real gradients */
     double target;                     /* the scenario's, or --min-accuracy where that is more */
     gs_arm *arms;
