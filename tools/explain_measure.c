@@ -42,6 +42,17 @@ static sums mean_step(const gs_record *record)
                   .bytes = all.bytes / rank_steps};
 }
 
+/* Ranks that cut on their own differ in how many steps they make. */
+static double mean_steps(const gs_record *record)
+{
+    uint32_t ranks = gs_record_rank_count(record);
+    double all = 0.0;
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        all += (double)gs_record_rank_total(record, rank).step;
+    }
+    return all / ranks;
+}
+
 static void add(gs_measure *out, const gs_outcome *outcome, uint32_t seed)
 {
     sums step = mean_step(outcome->record);
@@ -49,8 +60,8 @@ static void add(gs_measure *out, const gs_outcome *outcome, uint32_t seed)
     double steps = (double)outcome->result.steps;
     const gs_run_facts *facts = &outcome->result.facts;
     out->step_ns[seed] = step.step;
-    double begun = (double)facts->samples_per_step * (double)gs_record_step_count(outcome->record) /
-                   gs_record_rank_count(outcome->record);
+    double made = mean_steps(outcome->record);
+    double begun = (double)facts->samples_per_step * made;
     double used = 1.0 - (double)facts->dropped_samples / begun;
     out->sample_ns[seed] = step.step / (double)facts->samples_per_step / used;
     out->mean_ns += step.step * share;
@@ -69,7 +80,7 @@ static void add(gs_measure *out, const gs_outcome *outcome, uint32_t seed)
     out->ops_returned += (double)outcome->result.ops_returned / steps * share;
     out->outside_curve = out->outside_curve || outcome->result.outside_curve;
     if (facts->nic_count > 0) {
-        out->nic_bytes += (double)facts->nic_bytes_sent / facts->nic_count / steps * share;
+        out->nic_bytes += (double)facts->nic_bytes_sent / facts->nic_count / made * share;
     }
 }
 

@@ -136,6 +136,22 @@ Test(explain, both_waterfalls_end_at_the_step)
     cr_expect_lt(cause("slow_rank")->removed_ns, 0.01 * explain.actual.mean_ns);
 }
 
+/* The card of a node sends the gradients of its 4 ranks, that of a server the weights of its half
+ * to 8: 4 gradients each. Ranks that cut on their own make other numbers of steps than the slowest.
+ * At the end of 16 steps at most one more exchange is on its way. */
+Test(explain, bytes_of_servers_are_of_a_mean_step)
+{
+    static const char *const names[] = {"asp", "bsp_ps"};
+    for (int i = 0; i < 2; i++) {
+        options.strategies = &names[i];
+        options.strategy_count = 1;
+        cr_assert_eq(READ_DEMO("cluster.servers.count=2"), GS_OK, "%s", err.text);
+        make(1);
+        double ratio = explain.actual.nic_bytes / (4 * 25557032.0 * 4);
+        cr_expect(ratio >= 1.0 && ratio <= 1.0 + 1.0 / 16.0, "%s: %g", names[i], ratio);
+    }
+}
+
 Test(explain, each_limit_is_named)
 {
     cr_assert_eq(READ_DEMO("seed=1"), GS_OK);
