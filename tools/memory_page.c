@@ -202,11 +202,9 @@ void gs_memory_facts(gs_page *page, const gs_scenario *scenario)
     gs_page_fact(page, "memory", "memory", first, list);
     free(first);
     for (uint32_t i = 1; i < scenario->strategy_count; i++) {
-        if (!gs_memory_is_repeated(scenario, i)) {
-            char *next = gs_memory_sentence(scenario, i);
-            gs_table_add(&page->facts, "", "memory");
-            gs_table_add(&page->facts, next, NULL);
-            free(next);
-        }
+        char *next = gs_memory_sentence(scenario, i);
+        gs_table_add(&page->facts, "", "memory");
+        gs_table_add(&page->facts, next, NULL);
+        free(next);
     }
 }
