@@ -82,6 +82,18 @@ double gs_codec_ratio(const gs_codec_config *config, int64_t step)
     return power(root(config->ratio, config->warmup + 1), step / config->warmup_steps + 1);
 }
 
+int64_t gs_codec_same_until(const gs_codec_config *config, int64_t step)
+{
+    GS_ASSERT(step >= 0);
+    int64_t until = step < config->start_step ? config->start_step : INT64_MAX;
+    if (config->warmup > 0 && config->warmup_steps > 0 &&
+        step / config->warmup_steps < config->warmup) {
+        int64_t stage_end = (step / config->warmup_steps + 1) * config->warmup_steps;
+        until = stage_end < until ? stage_end : until;
+    }
+    return until;
+}
+
 /* A part of elements rounded down. A ratio such as 0.01 is a little less than it says: without the
  * last term 1 % of 100 could be 0. */
 static int64_t part(double ratio, int64_t elements)

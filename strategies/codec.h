@@ -113,6 +113,9 @@ bool gs_codec_is_vote(const gs_codec *codec, const gs_codec_config *config);
  * n sends ratio^((i + 1) / (n + 1)). */
 double gs_codec_ratio(const gs_codec_config *config, int64_t step);
 
+/* The first step after that one whose payloads may have other sizes; INT64_MAX: none has. */
+int64_t gs_codec_same_until(const gs_codec_config *config, int64_t step);
+
 /* How many of elements: their part rounded down, but at least 1 of any. */
 int64_t gs_codec_kept(const gs_codec_config *config, int64_t elements, int64_t step);
 

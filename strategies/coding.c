@@ -130,17 +130,41 @@ int64_t gs_coding_group_bytes(const gs_coding *coding, const gs_coded_slice *sli
     return total;
 }
 
-/* Of a slice that is cut in parts, each summed by the members of a group of its own. */
-static int64_t parts_bytes(const gs_coding *coding, const gs_job *job, const gs_coded_slice *slice,
-                           uint32_t parts)
+double gs_coding_series_bytes(const gs_coding *coding, const gs_coded_slice *slice,
+                              int32_t element_bytes, uint32_t members, gs_coding_series steps)
 {
-    int64_t total = 0;
+    double total = 0.0;
+    int64_t step = steps.first;
+    for (int64_t left = steps.count; left > 0;) {
+        int64_t until =
+            coding->codec == NULL ? INT64_MAX : gs_codec_same_until(&coding->config, step);
+        int64_t same = (until - step - 1) / steps.every + 1;
+        same = same < left ? same : left;
+        total += (double)same *
+                 (double)gs_coding_group_bytes(coding, slice, element_bytes, members, step);
+        step += same * steps.every;
+        left -= same;
+    }
+    return total;
+}
+
+gs_coding_series gs_coding_budget(const gs_job *job)
+{
+    return job->budget_steps > 0 ? (gs_coding_series){0, 1, job->budget_steps}
+                                 : (gs_coding_series){INT32_MAX, 1, 1};
+}
+
+/* Of a slice that is cut in parts, each summed by the members of a group of its own. */
+static double parts_bytes(const gs_coding *coding, const gs_job *job, const gs_coded_slice *slice,
+                          uint32_t parts)
+{
+    double total = 0.0;
     for (uint32_t i = 0; i < parts; i++) {
         gs_coded_slice part = {.tensors = slice->tensors};
         gs_part_of(slice->elements, parts, i, &part.offset, &part.elements);
         part.offset += slice->offset;
-        total +=
-            gs_coding_group_bytes(coding, &part, job->element_bytes, job->ranks / parts, INT32_MAX);
+        total += gs_coding_series_bytes(coding, &part, job->element_bytes, job->ranks / parts,
+                                        gs_coding_budget(job));
     }
     return total;
 }
@@ -148,7 +172,7 @@ static int64_t parts_bytes(const gs_coding *coding, const gs_job *job, const gs_
 int64_t gs_coding_bucket_bytes(const gs_coding *coding, const gs_job *job,
                                const gs_bucket_rule *rule, uint32_t parts)
 {
-    int64_t total = 0;
+    double total = 0.0;
     gs_coded_slice bucket = gs_coded_slice_of(job, 0, 0);
     for (uint32_t unit = job->unit_count; unit-- > 0;) {
         bucket.elements += job->unit_elements[unit];
@@ -158,7 +182,7 @@ int64_t gs_coding_bucket_bytes(const gs_coding *coding, const gs_job *job,
             bucket.elements = 0;
         }
     }
-    return total / job->ranks;
+    return (int64_t)(total / job->ranks / (double)gs_coding_budget(job).count);
 }
 
 int64_t gs_coding_send_bytes(const gs_coding *coding, int64_t elements, int32_t element_bytes)

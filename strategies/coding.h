@@ -80,6 +80,14 @@ int64_t gs_coding_unit_elements(const gs_coding_plan *plan, uint32_t members, in
  * has feedback, and a second one for sums that are encoded again. */
 uint32_t gs_coding_vectors(const gs_coding *coding);
 
+/* Steps in which something is sent. */
+typedef struct gs_coding_series {
+    int64_t first, every, count;
+} gs_coding_series;
+
+/* Those of every step of a budget; without one, a step after all warm-ups. */
+gs_coding_series gs_coding_budget(const gs_job *job);
+
 /* Bytes that the members of a group send together in one all-reduce of a slice, coded or not, whose
  * dense elements have so many bytes; where the data decides, those expected. */
 int64_t gs_coding_group_bytes(const gs_coding *coding, const gs_coded_slice *slice,
@@ -88,8 +96,14 @@ int64_t gs_coding_group_bytes(const gs_coding *coding, const gs_coded_slice *sli
 /* Bytes of a slice that is sent to one peer. */
 int64_t gs_coding_send_bytes(const gs_coding *coding, int64_t elements, int32_t element_bytes);
 
-/* Bytes that one worker sends on average in all-reduces of all buckets. Each bucket is cut in
- * `parts` (>= 1, divides the ranks), each of which is summed over ranks / parts workers. */
+/* Likewise for many ops of the same slice, in steps `first`, first + every, ... (every >= 1): the
+ * sum over `count` of them. */
+double gs_coding_series_bytes(const gs_coding *coding, const gs_coded_slice *slice,
+                              int32_t element_bytes, uint32_t members, gs_coding_series steps);
+
+/* Bytes that one worker sends on average in all-reduces of all buckets, a step of the job's budget,
+ * or where that is not known of the long run. Each bucket is cut in `parts` (>= 1, divides the
+ * ranks), each of which is summed over ranks / parts workers. */
 int64_t gs_coding_bucket_bytes(const gs_coding *coding, const gs_job *job,
                                const gs_bucket_rule *rule, uint32_t parts);
 

@@ -70,20 +70,25 @@ bool gs_hier_avg_differ(const gs_hier_avg_config *config, int64_t steps)
 
 int64_t gs_hier_avg_wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
-    enum { STEADY = INT32_MAX }; /* a step after all warm-ups of codecs */
     const gs_hier_avg_config *config = settings;
     uint32_t inside = job->node_ranks;
     uint32_t nodes = job->ranks / inside;
     int64_t steps = job->budget_steps > 0 ? job->budget_steps : config->between;
     int64_t more = job->budget_steps > 0 && gs_hier_avg_differ(config, steps) ? 1 : 0;
+    gs_coding_series rounds = {config->between - 1, config->between, steps / config->between};
+    if (job->budget_steps == 0) {
+        rounds.first = INT32_MAX; /* after all warm-ups of codecs */
+    }
+    gs_coding_series last = {steps, 1, more};
     double across = 0.0;
     for (uint32_t part = 0; part < inside; part++) {
         gs_coded_slice of = gs_coded_slice_of(job, 0, 0);
         gs_part_of(job->elements, inside, part, &of.offset, &of.elements);
-        across += (double)gs_coding_group_bytes(coding, &of, job->element_bytes, nodes, STEADY);
+        across += gs_coding_series_bytes(coding, &of, job->element_bytes, nodes, rounds) +
+                  gs_coding_series_bytes(coding, &of, job->element_bytes, nodes, last);
     }
     double gather = (double)(job->elements * job->element_bytes) * (inside - 1) * nodes;
     double sent = (double)(steps / config->inside + more) * 2.0 * gather +
-                  (double)(steps / config->between + more) * (across + gather);
+                  (double)(steps / config->between + more) * gather + across;
     return (int64_t)(sent / job->ranks / (double)steps);
 }

@@ -6,6 +6,7 @@
 #include "traces/compose.h"
 #include "traces/memory.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,13 +203,52 @@ static char *talks_text(const gs_layout *layout, const gs_job *job)
     return text;
 }
 
-static gs_json *cost_json(const gs_strategy_choice *choice, const gs_layout *layout, int64_t sent)
+/* Bytes of a rank and step: over the budget, and from `steady_step` on, where codecs have warmed
+ * up.
+ */
+typedef struct sent_bytes {
+    int64_t mean, steady; /* -1: the strategy does not say */
+    int64_t steady_step;
+    bool vary; /* the data decides */
+} sent_bytes;
+
+static sent_bytes sent_of(const gs_strategy_choice *choice, const gs_job *job,
+                          const gs_layout *layout)
+{
+    const gs_coding *coding = &choice->coding;
+    sent_bytes sent = {.mean = -1, .steady = -1, .vary = layout->bytes_vary};
+    if (coding->codec != NULL) {
+        gs_codec_size size =
+            coding->codec->payload_bytes(&coding->config, job->elements, INT32_MAX);
+        sent.vary = sent.vary || size.most_bytes > size.expected_bytes;
+        for (int64_t next;
+             (next = gs_codec_same_until(&coding->config, sent.steady_step)) < INT64_MAX;) {
+            sent.steady_step = next;
+        }
+    }
+    if (choice->strategy->wire_bytes != NULL) {
+        gs_job long_run = *job;
+        long_run.budget_steps = 0;
+        sent.mean = choice->strategy->wire_bytes(choice->config, job, coding);
+        sent.steady = choice->strategy->wire_bytes(choice->config, &long_run, coding);
+    }
+    return sent;
+}
+
+static gs_json *bytes_json(int64_t bytes)
+{
+    return bytes < 0 ? gs_json_new_null() : gs_json_new_int(bytes);
+}
+
+static gs_json *cost_json(const gs_strategy_choice *choice, const gs_layout *layout,
+                          const sent_bytes *sent)
 {
     gs_json *object = gs_need(gs_json_new_object());
     set(object, "strategy", gs_json_new_text(choice->label));
-    set(object, "wire_bytes_per_rank_and_step",
-        sent < 0 ? gs_json_new_null() : gs_json_new_int(sent));
-    set(object, "wire_bytes_vary", gs_json_new_bool(layout->bytes_vary));
+    set(object, "wire_bytes_per_rank_and_step", bytes_json(sent->mean));
+    set(object, "wire_bytes_steady", bytes_json(sent->steady));
+    set(object, "steady_from_step", gs_json_new_int(sent->steady_step));
+    set(object, "wire_bytes_vary", gs_json_new_bool(sent->vary));
     set(object, "servers", gs_json_new_int(layout->servers));
     set(object, "worker_state_bytes", gs_json_new_int((int64_t)layout->state_bytes[GS_WORKER]));
     set(object, "server_state_bytes", gs_json_new_int((int64_t)layout->state_bytes[GS_SERVER]));
@@ -221,16 +261,29 @@ static gs_json *cost_json(const gs_strategy_choice *choice, const gs_layout *lay
 }
 
 static char *sent_text(const gs_scenario *scenario, const gs_strategy_choice *choice,
-                       const gs_layout *layout, int64_t sent)
+                       const gs_layout *layout, const sent_bytes *sent)
 {
-    char bytes[GS_UNIT_TEXT_BYTES];
-    return sent < 0 ? gs_text("%s does not say how many bytes it sends", choice->label)
-                    : gs_text("%s sent by a rank and step of %s on %s (%u ranks)%s",
-                              gs_format_bytes(sent, bytes), choice->label, scenario->name,
-                              scenario->ranks,
-                              layout->bytes_vary ? ", if it went on as it begins: how much it "
-                                                   "sends follows from what it learns"
-                                                 : "");
+    char bytes[GS_UNIT_TEXT_BYTES], steady[GS_UNIT_TEXT_BYTES];
+    if (sent->mean < 0) {
+        return gs_text("%s does not say how many bytes it sends", choice->label);
+    }
+    char *text =
+        gs_text("%s sent by a rank and step of %s on %s (%u ranks)",
+                gs_format_bytes(sent->mean, bytes), choice->label, scenario->name, scenario->ranks);
+    if (sent->steady_step > 0) {
+        text = join(text, ", ",
+                    gs_text("the mean over %" PRId64 " steps; %s from step %" PRId64 " on",
+                            scenario->workload.budget_steps, gs_format_bytes(sent->steady, steady),
+                            sent->steady_step));
+    }
+    if (layout->bytes_vary) {
+        text = join(text, ", ",
+                    gs_text("if it went on as it begins: how much it sends follows from what it "
+                            "learns"));
+    } else if (sent->vary) {
+        text = join(text, ", ", gs_text("expected: the data decides how much a payload holds"));
+    }
+    return text;
 }
 
 gs_status gs_strategy_costs(gs_page *page, const gs_scenario *scenario, gs_arena *arena,
@@ -244,16 +297,14 @@ gs_status gs_strategy_costs(gs_page *page, const gs_scenario *scenario, gs_arena
         const gs_strategy_choice *choice = &scenario->strategies[i];
         gs_layout layout = {0};
         GS_TRY(gs_strategy_layout(choice->strategy, choice->config, &job, &layout, err));
-        int64_t sent = choice->strategy->wire_bytes == NULL
-                           ? -1
-                           : choice->strategy->wire_bytes(choice->config, &job, &choice->coding);
-        if (i == 0 && sent >= 0) {
-            set(page->document, "wire_bytes_per_rank_and_step", gs_json_new_int(sent));
+        sent_bytes sent = sent_of(choice, &job, &layout);
+        if (i == 0 && sent.mean >= 0) {
+            set(page->document, "wire_bytes_per_rank_and_step", gs_json_new_int(sent.mean));
         }
-        add_line(page, "bytes", sent_text(scenario, choice, &layout, sent));
+        add_line(page, "bytes", sent_text(scenario, choice, &layout, &sent));
         add_line(page, "keeps", keeps_text(&layout, &choice->coding, &job));
         add_line(page, "talks in", talks_text(&layout, &job));
-        gs_need(gs_json_add(costs, cost_json(choice, &layout, sent)) ? costs : NULL);
+        gs_need(gs_json_add(costs, cost_json(choice, &layout, &sent)) ? costs : NULL);
     }
     return GS_OK;
 }

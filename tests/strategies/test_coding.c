@@ -40,6 +40,34 @@ Test(coding, matrices_of_a_bucket_travel_in_two_sums_and_the_rest_in_the_first)
     cr_expect_eq(gs_coding_group_bytes(&coding, &slice, 2, 8, LATE), 14 * 2 * 74);
 }
 
+/* Step 0 to 4 are dense, 14 x 4 B x 20174; from 5 on matrices: 14 x 4 B x (574 + 800). */
+Test(coding, a_series_counts_each_step_as_it_is)
+{
+    gs_coding coding = coding_of("powersgd", "start_step", "5");
+    coding.config.rank = 4;
+    gs_coded_slice slice = {{3, elements, shapes}, 0, 20174};
+    const double dense = 14 * 4 * 20174, coded = 14 * 4 * (574 + 800);
+    cr_expect_eq(gs_coding_series_bytes(&coding, &slice, 4, 8, (gs_coding_series){0, 1, 12}),
+                 5 * dense + 7 * coded);
+    /* Steps 2, 4, 6, 8; and 1, 5. */
+    cr_expect_eq(gs_coding_series_bytes(&coding, &slice, 4, 8, (gs_coding_series){2, 2, 4}),
+                 2 * dense + 2 * coded);
+    cr_expect_eq(gs_coding_series_bytes(&coding, &slice, 4, 8, (gs_coding_series){1, 4, 2}),
+                 dense + coded);
+    cr_expect_eq(gs_coding_series_bytes(&coding, &slice, 4, 8, (gs_coding_series){9, 1, 0}), 0.0);
+}
+
+/* 3 stages of 4 steps, so that sizes change at 4, 8 and 12. */
+Test(coding, stages_of_a_warm_up_are_where_sizes_change)
+{
+    gs_codec_config config = {.ratio = 0.01, .warmup = 3, .warmup_steps = 4, .start_step = 6};
+    const int64_t step[] = {0, 3, 4, 6, 8, 11, 12};
+    const int64_t until[] = {4, 4, 6, 8, 12, 12, INT64_MAX};
+    for (int i = 0; i < 7; i++) {
+        cr_expect_eq(gs_codec_same_until(&config, step[i]), until[i], "step %d", (int)step[i]);
+    }
+}
+
 Test(coding, everything_is_dense_before_the_first_step)
 {
     gs_coding coding = coding_of("powersgd", "start_step", "5");
