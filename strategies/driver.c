@@ -556,6 +556,15 @@ void gs_drained(gs_world *world)
         gs_driver_broke(world, GS_ECONTRACT, "drained: nobody asked for it (quiesce comes first)");
         return;
     }
+    bool is_worker = world->config.self.role == GS_WORKER;
+    if (is_worker && world->config.layout->cut == GS_CUT_COMMON &&
+        world->steps_ended < world->steps_begun) {
+        gs_driver_broke(world, GS_ECONTRACT,
+                        "drained: %lld steps began and %lld ended; end each by the last apply of "
+                        "it, or by end_step",
+                        (long long)world->steps_begun, (long long)world->steps_ended);
+        return;
+    }
     char left[160];
     if (world->in_backward || gs_driver_leftovers(world, left, sizeof left)) {
         gs_driver_broke(world, GS_ECONTRACT, "drained: not yet: %s",
