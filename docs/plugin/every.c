@@ -46,6 +46,8 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
                        .communicator_count = 1,
                        .communicators[COMMUNICATOR] = {.coded = true},
                        .ordered = true,
+                       .buckets = {INT64_MAX / 2, INT64_MAX / 2}, /* all of it travels at once, and
+                                                                     memory counts that */
                        .cut = GS_CUT_COMMON};
     return GS_OK;
 }
@@ -54,7 +56,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
 static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
     const config *chosen = settings;
-    gs_bucket_rule one = {INT64_MAX / 2, INT64_MAX / 2};
+    gs_bucket_rule one = {INT64_MAX / 2, INT64_MAX / 2}; /* as in the layout */
     int64_t steps = job->budget_steps > 0 ? job->budget_steps : chosen->steps;
     int64_t sums = (steps + chosen->steps - 1) / chosen->steps;
     return gs_coding_bucket_bytes(coding, job, &one, 1) * sums / steps;
