@@ -341,8 +341,8 @@ void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
                     row->label, row->diverged + row->failed, row->runs, row->diverged, row->error);
         }
         if (row->left_out > 0) {
-            fprintf(out, "%s: %u of %u runs did not end and are not in the means\n", row->label,
-                    row->left_out, row->runs);
+            fprintf(out, "%s: interrupted: %u of %u runs did not end and are not in the means\n",
+                    row->label, row->left_out, row->runs);
         }
         put_outside(report->scenario, row, out);
         put_messages_outside(report->scenario, row, out);
