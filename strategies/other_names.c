@@ -13,6 +13,10 @@ static const other_name others[] = {
 #undef GS_OTHER_NAME
 };
 
+/* As papers write them. */
+static const other_name parameters[] = {
+    {"h", "period"}, {"tau", "period"}, {"r", "rank"}, {"k", "ratio"}};
+
 /* name is in lower case. */
 static bool is_name(const char *text, const char *name)
 {
@@ -25,12 +29,22 @@ static bool is_name(const char *text, const char *name)
     return *text == '\0';
 }
 
-const char *gs_other_name(const char *name)
+static const char *find(const other_name *names, size_t count, const char *text)
 {
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (is_name(name, others[i].name)) {
-            return others[i].here;
+    for (size_t i = 0; i < count; i++) {
+        if (is_name(text, names[i].name)) {
+            return names[i].here;
         }
     }
     return NULL;
+}
+
+const char *gs_other_name(const char *name)
+{
+    return find(others, sizeof others / sizeof *others, name);
+}
+
+const char *gs_other_parameter(const char *name)
+{
+    return find(parameters, sizeof parameters / sizeof *parameters, name);
 }

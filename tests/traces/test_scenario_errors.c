@@ -418,6 +418,16 @@ Test(scenario_errors, of_strategies_on_the_command_line)
     expect_strategy_refused(GS_ENOTFOUND, "fsdp",
                             "no strategy \"fsdp\": that is not here: gradients and parameters are "
                             "whole on every rank; sharded is ZeRO-1");
+    expect_strategy_refused(GS_ENOTFOUND, "ssgd", "no strategy \"ssgd\": that is allreduce");
+    expect_strategy_refused(GS_ENOTFOUND, "downpour", "no strategy \"downpour\": that is asp");
+    expect_strategy_refused(GS_ENOTFOUND, "allreduce+fp8",
+                            "no codec \"fp8\": that is fp8_e4m3 or fp8_e5m2");
+    expect_strategy_refused(GS_EINVAL, "local_sgd:H=8",
+                            "local_sgd has no H: that is period; see `gradsync show local_sgd`");
+    expect_strategy_refused(GS_EINVAL, "allreduce+powersgd:r=4",
+                            "powersgd has no r: that is rank; see `gradsync show powersgd`");
+    expect_strategy_refused(GS_EINVAL, "allreduce+topk:k=4",
+                            "topk has no k: that is ratio; see `gradsync show topk`");
     expect_strategy_refused(GS_ENOTFOUND, "allreduce+signsgd",
                             "no codec \"signsgd\": that is sign");
     expect_strategy_refused(GS_ENOTFOUND, "allreduce+zip",

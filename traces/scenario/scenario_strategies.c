@@ -204,6 +204,12 @@ gs_status gs_scenario_set_words(const gs_field_table *table, void *config, char 
         if (was_given(text, pair)) {
             return gs_fail(err, GS_EINVAL, "%s is given twice; remove one", pair);
         }
+        const char *here = gs_other_parameter(pair);
+        if (here != NULL && gs_config_find(table, pair) == table->field_count &&
+            gs_config_find(table, here) < table->field_count) {
+            return gs_fail(err, GS_EINVAL, "%s has no %s: that is %s; see `gradsync show %s`",
+                           table->name, pair, here, table->name);
+        }
         GS_TRY(gs_config_set_text(table, config, pair, equals + 1, err));
         pair = comma == NULL ? NULL : comma + 1;
     }
