@@ -158,7 +158,7 @@ static int fill(gs_page *page, const gs_cli *cli, gs_arena *arena)
         return gs_show_collective(page, cli, gs_collective_find(name));
     }
     if (gs_codec_find(name) != NULL) {
-        return gs_show_codec(page, gs_codec_find(name));
+        return gs_show_codec(page, cli, gs_codec_find(name));
     }
     if (gs_model_find(name) != NULL) {
         return show_model(page, gs_model_find(name));

@@ -23,7 +23,7 @@ int gs_show_collective(gs_page *page, const gs_cli *cli, const gs_collective *co
 /* Words after "collective": a kind, a scenario, its overrides; times of all algorithms. */
 int gs_show_tuning(gs_page *page, const gs_cli *cli);
 /* Its parameters, and what a megabyte of gradient becomes by default. */
-int gs_show_codec(gs_page *page, const gs_codec *codec);
+int gs_show_codec(gs_page *page, const gs_cli *cli, const gs_codec *codec);
 int gs_show_scenario(gs_page *page, const gs_cli *cli);
 /* A bundled profile; reads its file into the arena. */
 int gs_show_profile(gs_page *page, const gs_named_scenario *profile, gs_arena *arena);

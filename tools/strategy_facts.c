@@ -95,9 +95,17 @@ static void add_codecs(gs_page *page, const gs_strategy *strategy, const gs_layo
         gs_config_defaults(coding.codec->config, &coding.config);
         gs_composition parts = {
             .strategy = strategy, .job = &gs_usual_job, .layout = layout, .coding = &coding};
-        if (gs_compose(&parts, &err) == GS_FIT_YES) {
-            names = join(names, " ", gs_text("%s", coding.codec->name));
-            gs_need(gs_json_add(list, gs_json_new_text(coding.codec->name)) ? names : NULL);
+        gs_fit fit = gs_compose(&parts, &err);
+        const char *without = "";
+        if (fit == GS_FIT_RESIDUAL && coding.config.feedback) {
+            coding.config.feedback = false;
+            without = ":feedback=false";
+            fit = gs_compose(&parts, &err);
+        }
+        if (fit == GS_FIT_YES) {
+            char *name = gs_text("%s%s", coding.codec->name, without);
+            gs_need(gs_json_add(list, gs_json_new_text(name)) ? name : NULL);
+            names = join(names, " ", name);
         }
     }
     gs_page_fact(page, "codecs", "codecs",

@@ -29,7 +29,8 @@ const gs_codec gs_codec_qsgd = {
     .name = "qsgd",
     .summary = "random rounding to few levels of a bucket's norm: unbiased, the variance grows "
                "with sqrt(bucket)/levels",
-    .source = "Alistarh et al., QSGD, NeurIPS 2017 (arXiv 1610.02132), section 3",
+    .source = "Alistarh et al., QSGD, NeurIPS 2017 (arXiv 1610.02132), section 3; levels have a "
+              "fixed width here: its Elias coding, shorter where most are 0, is not modelled",
     .config = &table,
     .travel = GS_TRAVEL_GATHER,
     .random = GS_RANDOM_OWN,
