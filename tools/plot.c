@@ -112,6 +112,12 @@ static bool is_drawable(const char *ending)
            strcmp(ending, ".pdf") == 0;
 }
 
+static void open_streams(gs_plot *out)
+{
+    out->csv = gs_need(open_memstream(&out->csv_text, &out->csv_bytes));
+    out->script = gs_need(open_memstream(&out->script_text, &out->script_bytes));
+}
+
 int gs_plot_open(const gs_cli *cli, gs_plot *out)
 {
     *out = (gs_plot){.cli = cli, .width = 960, .height = 480, .data = "$data"};
@@ -138,9 +144,19 @@ int gs_plot_open(const gs_cli *cli, gs_plot *out)
         fclose(quoted);
         out->data = gs_need(out->data_text);
     }
-    out->csv = gs_need(open_memstream(&out->csv_text, &out->csv_bytes));
-    out->script = gs_need(open_memstream(&out->script_text, &out->script_bytes));
+    open_streams(out);
     return GS_EXIT_OK;
+}
+
+void gs_plot_open_page(const gs_cli *cli, gs_plot *out)
+{
+    *out = (gs_plot){.cli = cli, .width = 960, .height = 480, .data = "$data", .is_in_page = true};
+    open_streams(out);
+}
+
+bool gs_plot_is_preview(const gs_plot *plot)
+{
+    return plot->file == NULL && !plot->is_in_page;
 }
 
 static void end_stream(FILE **stream)
@@ -166,7 +182,7 @@ void gs_plot_drop(gs_plot *plot)
 static void put_terminal(const gs_plot *plot, FILE *out)
 {
     const char *ending = plot->file == NULL ? "" : ending_of(plot->file);
-    if (strcmp(ending, ".svg") == 0) {
+    if (strcmp(ending, ".svg") == 0 || plot->is_in_page) {
         fprintf(out, "set terminal svg size %d,%d noenhanced font 'Sans,14' background '#FFFFFF'\n",
                 plot->width, plot->height);
     } else if (strcmp(ending, ".png") == 0) {
@@ -200,7 +216,7 @@ static void put_script(const gs_plot *plot, FILE *out)
           "set tics nomirror textcolor rgb '#303030'\n"
           "set key outside right top Left reverse samplen 2 spacing 1.2\n",
           out);
-    if (plot->file != NULL) { /* characters have no faint lines */
+    if (!gs_plot_is_preview(plot)) { /* characters have no faint lines */
         fprintf(out, "set grid %stics lc rgb '#D9D9D9' lw 1 lt 1\n", plot->lies ? "x" : "y");
     }
     fputs(plot->script_text, out);
@@ -262,14 +278,17 @@ static void complain(const gs_plot *plot, FILE *said)
                 plot->script_file == NULL ? "" : plot->script_file);
 }
 
-static int draw(const gs_plot *plot, const char *gnuplot, const char *script, size_t bytes)
+/* picture: what it writes to standard output goes there; NULL: to ours. */
+static int draw(const gs_plot *plot, const char *gnuplot, const char *script, size_t bytes,
+                FILE *picture)
 {
     FILE *input = make_input(plot, script, bytes);
     fflush(stdout);
     FILE *said = tmpfile();
     pid_t child = input == NULL || said == NULL ? -1 : fork();
     if (child == 0) {
-        if (dup2(fileno(input), STDIN_FILENO) >= 0 && dup2(fileno(said), STDERR_FILENO) >= 0) {
+        if (dup2(fileno(input), STDIN_FILENO) >= 0 && dup2(fileno(said), STDERR_FILENO) >= 0 &&
+            (picture == NULL || dup2(fileno(picture), STDOUT_FILENO) >= 0)) {
             execl(gnuplot, "gnuplot", "-d", "-", (char *)NULL);
         }
         _exit(127);
@@ -299,7 +318,7 @@ static int finish(const gs_plot *plot, const char *script, size_t bytes)
         code = code == GS_EXIT_OK ? save(plot->script_file, script, bytes) : code;
     }
     if (code == GS_EXIT_OK && gnuplot != NULL) {
-        code = draw(plot, gnuplot, script, bytes);
+        code = draw(plot, gnuplot, script, bytes, NULL);
         if (code == GS_EXIT_OK && plot->file != NULL && !plot->cli->flags.quiet) {
             gs_complain("%s, drawn by %s from %s", plot->file, plot->script_file, plot->data_file);
         }
@@ -333,4 +352,46 @@ int gs_plot_close(gs_plot *plot)
     free(script);
     gs_plot_drop(plot);
     return code;
+}
+
+/* ---------------------------------------------------------------- for a report */
+
+/* All of a file from its start. Owner: caller, free(). */
+static char *text_of(FILE *file)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    char part[4096];
+    FILE *out = gs_need(open_memstream(&text, &bytes));
+    rewind(file);
+    for (size_t got; (got = fread(part, 1, sizeof part, file)) > 0;) {
+        fwrite(part, 1, got, out);
+    }
+    end_stream(&out);
+    return text;
+}
+
+void gs_plot_take(gs_plot *plot, char **out_svg, char **out_csv)
+{
+    char *script = NULL;
+    size_t bytes = 0;
+    end_stream(&plot->csv);
+    end_stream(&plot->script);
+    FILE *out = gs_need(open_memstream(&script, &bytes));
+    put_script(plot, out);
+    end_stream(&out);
+    char *gnuplot = gs_places_program("gnuplot");
+    FILE *picture = gnuplot == NULL ? NULL : tmpfile();
+    *out_svg = NULL;
+    if (picture != NULL && draw(plot, gnuplot, script, bytes, picture) == GS_EXIT_OK) {
+        *out_svg = text_of(picture);
+    }
+    if (picture != NULL) {
+        fclose(picture);
+    }
+    *out_csv = plot->csv_text;
+    plot->csv_text = NULL;
+    free(gnuplot);
+    free(script);
+    gs_plot_drop(plot);
 }

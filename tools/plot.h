@@ -17,6 +17,7 @@ typedef struct gs_plot {
     const char *file;              /* NULL: a preview on standard output */
     const char *data;              /* how the script names the data: 'f.svg.csv' or $data */
     bool is_told;                  /* set by a figure that has printed what it says instead */
+    bool is_in_page;               /* drawn as SVG in memory, for a report */
     bool lies;                     /* its values run from left to right; set by the figure */
     int width, height;             /* pixels; set by the figure before the end */
     FILE *csv, *script;            /* filled by the figure; the script without its head */
@@ -30,6 +31,14 @@ int gs_plot_open(const gs_cli *cli, gs_plot *out);
 /* Writes and draws what the figure holds. An exit code. */
 int gs_plot_close(gs_plot *plot);
 void gs_plot_drop(gs_plot *plot);
+/* Is it drawn in characters? */
+bool gs_plot_is_preview(const gs_plot *plot);
+
+/* The same for a report: nothing is written to files. End with gs_plot_take or gs_plot_drop. */
+void gs_plot_open_page(const gs_cli *cli, gs_plot *out);
+/* *out_svg: NULL where there is no gnuplot, or where it fails, which is said. *out_csv: the data.
+ * Owner of both: caller, free(). */
+void gs_plot_take(gs_plot *plot, char **out_svg, char **out_csv);
 
 /* A text as gnuplot takes it: quoted, nothing in it is a command. */
 void gs_plot_quote(const char *text, FILE *out);
@@ -56,6 +65,9 @@ enum { GS_PLOT_COLORS = 8 };
 const char *gs_plot_color(size_t index); /* for what is no strategy; from 8 on they repeat */
 
 /* Figures: word 0 is the figure, the rest is theirs. An exit code each; errors are printed. */
+typedef int (*gs_plot_fill)(const gs_cli *cli, gs_plot *plot);
+/* NULL: no such figure. */
+gs_plot_fill gs_plot_find(const char *name);
 int gs_plot_timeline(const gs_cli *cli, gs_plot *plot);
 int gs_plot_breakdown(const gs_cli *cli, gs_plot *plot);
 int gs_plot_cdf(const gs_cli *cli, gs_plot *plot);
@@ -64,5 +76,11 @@ int gs_plot_busbw(const gs_cli *cli, gs_plot *plot);
 int gs_plot_tuning(const gs_cli *cli, gs_plot *plot);
 int gs_plot_gradients(const gs_cli *cli, gs_plot *plot);
 int gs_plot_predicted(const gs_cli *cli, gs_plot *plot);
+int gs_plot_time_to_accuracy(const gs_cli *cli, gs_plot *plot);
+int gs_plot_pareto(const gs_cli *cli, gs_plot *plot);
+int gs_plot_heatmap(const gs_cli *cli, gs_plot *plot);
+int gs_plot_scaling(const gs_cli *cli, gs_plot *plot);
+int gs_plot_history(const gs_cli *cli, gs_plot *plot);
+int gs_plot_strictness(const gs_cli *cli, gs_plot *plot);
 
 #endif

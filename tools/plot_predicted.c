@@ -100,7 +100,7 @@ static void put_script(const gs_validate *validate, const char *const *labels, u
         "plot '+' using 1:($1 * %.9g):($1 * %.9g) with filledcurves lc rgb '#7F7F7F' notitle, \\\n"
         "     x with lines lw 1 lc rgb '#202020' notitle",
         wide ? "set logscale xy\n" : "", low, high, low, high,
-        plot->file == NULL ? "" : "set size square\n", 1.0 - tolerance, 1.0 + tolerance);
+        gs_plot_is_preview(plot) ? "" : "set size square\n", 1.0 - tolerance, 1.0 + tolerance);
     for (uint32_t i = 0; i < count; i++) {
         /* Points without intervals are points all the same: a missing one is the value itself. */
         fprintf(plot->script,

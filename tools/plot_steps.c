@@ -110,7 +110,7 @@ int gs_plot_breakdown(const gs_cli *cli, gs_plot *plot)
 {
     gs_plot_runs runs;
     int code = gs_plot_runs_find(cli, &runs);
-    if (code == GS_EXIT_OK && plot->file == NULL) {
+    if (code == GS_EXIT_OK && gs_plot_is_preview(plot)) {
         code = print_breakdown(cli, &runs, plot);
     } else if (code == GS_EXIT_OK) {
         fill_breakdown(&runs, plot);

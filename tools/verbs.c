@@ -7,8 +7,9 @@ static const char *const kinds[] = {"strategies", "codecs",     "collectives", "
                                     "datasets",   "formats",    "scenarios",   "profiles",
                                     "metrics",    "transports", "devices",     NULL};
 static const char *const traces[] = {"probe", "stat", "import", "slow", NULL};
-static const char *const figures[] = {"timeline",  "breakdown", "cdf", "busbw",
-                                      "gradients", "predicted", NULL};
+static const char *const figures[] = {
+    "timeline",   "breakdown", "cdf",   "time-to-accuracy", "pareto",    "heatmap", "scaling",
+    "strictness", "history",   "busbw", "gradients",        "predicted", NULL};
 static const char *const actions[] = {"set", "list", "rm", "ack", NULL};
 static const char *const database_jobs[] = {"merge", "gc", "export", "check", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
@@ -168,11 +169,19 @@ static const char *const details[GS_VERB_COUNT] = {
         "collective does, and prints "
         "the table as well; gradients takes a stored run made with --gradients; predicted takes "
         "simulated and measured runs as validate does.\n\n"
+        "Of stored RUNs only: time-to-accuracy shows what is learned by time and by samples, "
+        "pareto the time of a run against what it has learned, heatmap the best strategy over two "
+        "swept keys (bandwidth and noise first), scaling samples per second by ranks, strictness "
+        "a swept number of the strategies against what is learned, time and drift, and history "
+        "RUN [METRIC] a metric over the commands that have stored it. KEY=VALUE keeps the runs to "
+        "which a sweep gave that value.\n\n"
         "-o names the picture: .svg, .png or .pdf. Its data and its gnuplot script are written "
         "beside it, as FILE.csv and FILE.gp; without gnuplot in PATH only these two. Without -o "
         "the picture is drawn in characters.\n" EXAMPLE
         "gradsync plot timeline demo-ethernet --window 10..12 -o timeline.svg" EXAMPLE
         "gradsync plot breakdown @last -o breakdown.png" EXAMPLE
+        "gradsync plot heatmap @last -o heatmap.svg" EXAMPLE
+        "gradsync plot history @last step_p50 -o history.svg" EXAMPLE
         "gradsync plot busbw all_reduce.txt" EXAMPLE
         "gradsync plot predicted label:p label:m -o predicted.svg",
     [GS_VERB_db] =

@@ -2,6 +2,7 @@
 
 #include "traces/store/store_parts.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 gs_status gs_store_write_place(gs_store *store, int64_t run_id, const gs_stored_place *place,
@@ -149,4 +150,65 @@ gs_status gs_store_prune_point(gs_store *store, uint64_t sweep_key, int64_t poin
     }
     gs_sql_finish(&query);
     return status;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static gs_status read_places(gs_store *store, int64_t run_id, gs_arena *arena,
+                             gs_stored_place *rows, uint32_t count, gs_error *err)
+{
+    gs_sql_query query = {0};
+    bool row = false;
+    bool ok = true;
+    gs_status status =
+        gs_sql_prepare(&store->sql,
+                       "SELECT sweep_key, point, overrides_json, rung FROM sweep_point "
+                       "WHERE run_id = ? ORDER BY sweep_key, point LIMIT ?",
+                       &query, err);
+    if (status == GS_OK) {
+        gs_sql_bind_int(&query, 1, run_id);
+        gs_sql_bind_int(&query, 2, count);
+        status = gs_sql_step(&query, &row, err);
+    }
+    for (uint32_t i = 0; status == GS_OK && row; i++) {
+        rows[i] = (gs_stored_place){
+            .sweep_key = strtoull(gs_sql_text(&query, 0), NULL, 16),
+            .point = gs_sql_int(&query, 1),
+            .overrides_json = gs_store_take_text(&query, 2, arena, &ok),
+            .rung = gs_sql_int(&query, 3),
+        };
+        status = gs_sql_step(&query, &row, err);
+    }
+    gs_sql_finish(&query);
+    if (status == GS_OK && !ok) {
+        status = gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
+    }
+    return status;
+}
+
+gs_status gs_store_read_places(gs_store *store, int64_t run_id, gs_arena *arena,
+                               const gs_stored_place **out_rows, uint32_t *out_count, gs_error *err)
+{
+    gs_sql_query query = {0};
+    bool row = false;
+    uint32_t count = 0;
+    gs_status status = gs_sql_prepare(
+        &store->sql, "SELECT count(*) FROM sweep_point WHERE run_id = ?", &query, err);
+    if (status == GS_OK) {
+        gs_sql_bind_int(&query, 1, run_id);
+        status = gs_sql_step(&query, &row, err);
+    }
+    if (status == GS_OK && row) {
+        count = (uint32_t)gs_sql_int(&query, 0);
+    }
+    gs_sql_finish(&query);
+    GS_TRY(status);
+    gs_stored_place *rows = GS_TAKE(arena, gs_stored_place, count + 1);
+    if (rows == NULL) {
+        return gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
+    }
+    GS_TRY(read_places(store, run_id, arena, rows, count, err));
+    *out_rows = rows;
+    *out_count = count;
+    return GS_OK;
 }

@@ -29,4 +29,9 @@ GS_MUST_USE gs_status gs_store_reuse_run(gs_store *store, uint64_t key, const ch
 GS_MUST_USE gs_status gs_store_prune_point(gs_store *store, uint64_t sweep_key, int64_t point,
                                            int64_t rung, gs_error *err);
 
+/* The places that a run has in sweeps, by sweep, then point. Owner: the arena. */
+GS_MUST_USE gs_status gs_store_read_places(gs_store *store, int64_t run_id, gs_arena *arena,
+                                           const gs_stored_place **out_rows, uint32_t *out_count,
+                                           gs_error *err);
+
 #endif
