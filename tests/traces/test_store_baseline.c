@@ -220,17 +220,18 @@ Test(store_baseline, history_has_a_mean_for_each_command)
                         .config_hash = run.scenario.config_hash,
                         .strategy = run.strategy.name,
                         .params_json = run.strategy.params_json,
-                        .metric = "step_p50_ns"};
+                        .metric = "step_p50_ns",
+                        .most = 20};
     const double *history = NULL;
     uint32_t count = 0;
-    cr_assert_eq(gs_store_read_history(store, &of, 20, &arena, &history, &count, NULL), GS_OK);
+    cr_assert_eq(gs_store_read_history(store, &of, &arena, &history, &count, NULL), GS_OK);
     cr_assert(count == 2 && history[0] == 30.0 && history[1] == 10.0);
     of.before_run = ids[0];
-    cr_assert_eq(gs_store_read_history(store, &of, 20, &arena, &history, &count, NULL), GS_OK);
+    cr_assert_eq(gs_store_read_history(store, &of, &arena, &history, &count, NULL), GS_OK);
     cr_assert(count == 1 && history[0] == 10.0);
     of.before_run = 0;
     of.since_utc = "2030-01-01T00:00:00Z";
-    cr_assert_eq(gs_store_read_history(store, &of, 20, &arena, &history, &count, NULL), GS_OK);
+    cr_assert_eq(gs_store_read_history(store, &of, &arena, &history, &count, NULL), GS_OK);
     cr_assert_eq(count, 0);
     close_all();
 }

@@ -147,11 +147,11 @@ static gs_status find_auto_limit(gs_compare *compare, gs_compare_row *row, const
                             .params_json = of->strategy.params_json,
                             .metric = gs_metric_at(row->metric)->name,
                             .since_utc = since_utc,
-                            .before_run = base->runs[base->count - 1].id};
+                            .before_run = base->runs[base->count - 1].id,
+                            .most = GS_HISTORY_MAX};
     const double *values = NULL;
     uint32_t count = 0;
-    GS_TRY(gs_store_read_history(base->store, &wanted, GS_HISTORY_MAX, &compare->arena, &values,
-                                 &count, err));
+    GS_TRY(gs_store_read_history(base->store, &wanted, &compare->arena, &values, &count, err));
     bool positive = true;
     for (uint32_t i = 0; i < count; i++) {
         positive = positive && values[i] > 0.0;
@@ -241,6 +241,15 @@ static gs_status add_row(gs_compare *compare, const gs_compare_job *job, uint32_
     return GS_OK;
 }
 
+/* A metric that one side alone has. */
+static void add_lone(gs_compare *compare, const gs_compare_job *job, uint32_t metric, bool of_base)
+{
+    gs_compare_row *row = new_row(compare, job, metric);
+    row->word = of_base ? GS_VERDICT_MISSING : GS_VERDICT_NEW;
+    row->reason = of_base ? "runs of the candidate have no such value"
+                          : "runs of the base have no such value";
+}
+
 static gs_status add_job(gs_compare *compare, const gs_compare_job *job, const ack_lists *acks,
                          gs_error *err)
 {
@@ -252,16 +261,11 @@ static gs_status add_job(gs_compare *compare, const gs_compare_job *job, const a
     for (uint32_t metric = 0; metric < gs_metric_count(); metric++) {
         bool base = has_values(job, GS_SIDE_BASE, metric);
         bool candidate = has_values(job, GS_SIDE_CANDIDATE, metric);
-        if (!is_wanted(compare, job, metric)) {
-            continue;
-        }
-        if (base && candidate) {
+        bool wanted = is_wanted(compare, job, metric);
+        if (wanted && base && candidate) {
             GS_TRY(add_row(compare, job, metric, acks, err));
-        } else if (base || candidate) {
-            gs_compare_row *row = new_row(compare, job, metric);
-            row->word = base ? GS_VERDICT_MISSING : GS_VERDICT_NEW;
-            row->reason = base ? "runs of the candidate have no such value"
-                               : "runs of the base have no such value";
+        } else if (wanted && base != candidate) {
+            add_lone(compare, job, metric, base);
         }
     }
     return GS_OK;

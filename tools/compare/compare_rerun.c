@@ -183,8 +183,8 @@ static int make_again(gs_compare *compare, const gs_cli *cli, const gs_compare_j
 
 /* ---------------------------------------------------------------- the second look */
 
-static const gs_compare_row *find_row(const gs_compare_row *rows, uint32_t count,
-                                      const gs_compare_row *like)
+static const gs_compare_row *row_like(const gs_compare_row *like, const gs_compare_row *rows,
+                                      uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (rows[i].metric == like->metric &&
@@ -213,7 +213,7 @@ static int look_again(gs_compare *compare, uint32_t told)
     int code = gs_compare_judge(compare);
     for (uint32_t i = 0; i < compare->row_count && code == GS_EXIT_OK; i++) {
         gs_compare_row *row = &compare->rows[i];
-        const gs_compare_row *first = find_row(before, count, row);
+        const gs_compare_row *first = row_like(row, before, count);
         if (first == NULL) {
             continue;
         }

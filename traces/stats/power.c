@@ -1,6 +1,7 @@
 #include "traces/stats/power.h"
 
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
 #include "base/assert.h"
@@ -12,7 +13,7 @@
 static double log_scale(double freedom)
 {
     double half = freedom / 2.0;
-    return log(2.0) + half * log(half) - lgamma(half);
+    return log(2.0) + half * log(half) - gsl_sf_lngamma(half);
 }
 
 /* Density of a standard deviation of n - 1 = `freedom` degrees over its true value; of one degree

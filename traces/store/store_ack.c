@@ -7,21 +7,25 @@ static gs_status no_memory(const gs_store *store, gs_error *err)
     return gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
 }
 
-/* Rows of a query into an array of the arena; take fills one and says whether there was memory. */
-typedef bool take_one(const gs_sql_query *query, gs_arena *arena, void *rows, uint32_t index);
+/* Rows of a query into an array; take fills one and says whether there was memory. */
+typedef struct row_array {
+    bool (*take)(const gs_sql_query *query, gs_arena *arena, void *rows, uint32_t index);
+    void *rows; /* [most], of the arena */
+    uint32_t most, count;
+} row_array;
 
-static gs_status take_rows(gs_store *store, const char *text, take_one *take, gs_arena *arena,
-                           void *rows, uint32_t most, uint32_t *count, gs_error *err)
+static gs_status take_rows(gs_store *store, const char *text, gs_arena *arena, row_array *out,
+                           gs_error *err)
 {
     gs_sql_query query = {0};
     bool row = true;
     gs_status status = gs_sql_prepare(&store->sql, text, &query, err);
-    while (status == GS_OK && *count < most) {
+    while (status == GS_OK && out->count < out->most) {
         status = gs_sql_step(&query, &row, err);
         if (status != GS_OK || !row) {
             break;
         }
-        if (!take(&query, arena, rows, (*count)++)) {
+        if (!out->take(&query, arena, out->rows, out->count++)) {
             status = no_memory(store, err);
         }
     }
@@ -58,16 +62,16 @@ gs_status gs_store_read_worse(gs_store *store, gs_arena *arena, const gs_worse *
         "WHERE w.metric = v.metric AND x.name = s.name AND y.name = t.name AND "
         "y.params_json = t.params_json) ORDER BY s.name, t.name, params_json, metric";
     int64_t most = 0;
-    uint32_t count = 0;
     GS_TRY(gs_store_query_int(&store->sql, "SELECT count(*) FROM verdict WHERE verdict = 'worse'",
                               &most, err));
     gs_worse *rows = GS_TAKE(arena, gs_worse, (size_t)most + 1);
     if (rows == NULL) {
         return no_memory(store, err);
     }
-    GS_TRY(take_rows(store, text, take_worse, arena, rows, (uint32_t)most, &count, err));
+    row_array all = {.take = take_worse, .rows = rows, .most = (uint32_t)most};
+    GS_TRY(take_rows(store, text, arena, &all, err));
     *out_rows = rows;
-    *out_count = count;
+    *out_count = all.count;
     return GS_OK;
 }
 
@@ -117,18 +121,18 @@ gs_status gs_store_read_acks(gs_store *store, gs_arena *arena, const gs_ack **ou
                              uint32_t *out_count, gs_error *err)
 {
     int64_t most = 0;
-    uint32_t count = 0;
     GS_TRY(gs_store_query_int(&store->sql, "SELECT count(*) FROM ack", &most, err));
     gs_ack *rows = GS_TAKE(arena, gs_ack, (size_t)most + 1);
     if (rows == NULL) {
         return no_memory(store, err);
     }
+    row_array all = {.take = take_ack, .rows = rows, .most = (uint32_t)most};
     GS_TRY(take_rows(store,
                      "SELECT s.name, t.name, params_json, metric, git_commit, who, why, made_utc, "
                      "ratio FROM ack JOIN scenario s USING(scenario_id) JOIN strategy t "
                      "USING(strategy_id) ORDER BY ack.rowid",
-                     take_ack, arena, rows, (uint32_t)most, &count, err));
+                     arena, &all, err));
     *out_rows = rows;
-    *out_count = count;
+    *out_count = all.count;
     return GS_OK;
 }

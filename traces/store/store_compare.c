@@ -118,7 +118,7 @@ gs_status gs_store_write_comparison(gs_store *store, const gs_stored_comparison 
 
 /* ---------------------------------------------------------------- history */
 
-static void bind_history(gs_sql_query *query, const gs_history_of *of, uint32_t most)
+static void bind_history(gs_sql_query *query, const gs_history_of *of)
 {
     gs_sql_bind_text(query, 1, of->metric);
     gs_sql_bind_text(query, 2, gs_run_source_text(of->source));
@@ -127,14 +127,13 @@ static void bind_history(gs_sql_query *query, const gs_history_of *of, uint32_t 
     gs_sql_bind_text(query, 5, of->params_json);
     gs_sql_bind_text(query, 6, of->since_utc);
     gs_sql_bind_int(query, 7, of->before_run);
-    gs_sql_bind_int(query, 8, most);
+    gs_sql_bind_int(query, 8, of->most);
 }
 
-gs_status gs_store_read_history(gs_store *store, const gs_history_of *of, uint32_t most,
-                                gs_arena *arena, const double **out_values, uint32_t *out_count,
-                                gs_error *err)
+gs_status gs_store_read_history(gs_store *store, const gs_history_of *of, gs_arena *arena,
+                                const double **out_values, uint32_t *out_count, gs_error *err)
 {
-    double *values = GS_TAKE(arena, double, (size_t)most + 1);
+    double *values = GS_TAKE(arena, double, (size_t)of->most + 1);
     if (values == NULL) {
         return gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
     }
@@ -150,9 +149,9 @@ gs_status gs_store_read_history(gs_store *store, const gs_history_of *of, uint32
         "(SELECT batch FROM run WHERE run_id = ?7)) GROUP BY batch ORDER BY batch DESC LIMIT ?8",
         &query, err);
     if (status == GS_OK) {
-        bind_history(&query, of, most);
+        bind_history(&query, of);
     }
-    while (status == GS_OK && count < most) {
+    while (status == GS_OK && count < of->most) {
         status = gs_sql_step(&query, &row, err);
         if (status != GS_OK || !row) {
             break;

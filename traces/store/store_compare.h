@@ -40,11 +40,12 @@ typedef struct gs_history_of {
     const char *strategy, *params_json, *metric;
     const char *since_utc; /* runs begun before do not count; NULL: all do */
     int64_t before_run;    /* runs of the commands up to that of this one; 0: all */
+    uint32_t most;         /* commands */
 } gs_history_of;
 
-/* For each of the last `most` such commands, newest first, the mean over its runs that ended well.
- * Owner: the arena. */
-GS_MUST_USE gs_status gs_store_read_history(gs_store *store, const gs_history_of *of, uint32_t most,
+/* For each of the last of->most such commands, newest first, the mean over its runs that ended
+ * well. Owner: the arena. */
+GS_MUST_USE gs_status gs_store_read_history(gs_store *store, const gs_history_of *of,
                                             gs_arena *arena, const double **out_values,
                                             uint32_t *out_count, gs_error *err);
 
