@@ -69,7 +69,12 @@ static gs_arena_block *add_block(gs_arena *arena, size_t bytes)
     return block;
 }
 
-void *gs_arena_take(gs_arena *arena, size_t count, size_t size_bytes)
+static size_t up_to(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static void *take(gs_arena *arena, size_t count, size_t size_bytes, size_t alignment)
 {
     if (arena->fail_after == 0) {
         return NULL;
@@ -80,18 +85,29 @@ void *gs_arena_take(gs_arena *arena, size_t count, size_t size_bytes)
     if (size_bytes != 0 && count > (SIZE_MAX - ALIGNMENT) / size_bytes) {
         return NULL;
     }
-    size_t bytes = (count * size_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t bytes = up_to(count * size_bytes, alignment);
     gs_arena_block *block = arena->blocks;
-    if (block == NULL || block->capacity_bytes - block->used_bytes < bytes) {
+    size_t from = block != NULL ? up_to(block->used_bytes, alignment) : 0;
+    if (block == NULL || from > block->capacity_bytes || block->capacity_bytes - from < bytes) {
         block = add_block(arena, bytes);
         if (block == NULL) {
             return NULL;
         }
+        from = 0;
     }
-    void *memory = block->data + block->used_bytes;
-    block->used_bytes += bytes;
-    arena->used_bytes += bytes;
-    return memset(memory, 0, bytes);
+    arena->used_bytes += from + bytes - block->used_bytes;
+    block->used_bytes = from + bytes;
+    return memset(block->data + from, 0, bytes);
+}
+
+void *gs_arena_take(gs_arena *arena, size_t count, size_t size_bytes)
+{
+    return take(arena, count, size_bytes, ALIGNMENT);
+}
+
+void *gs_arena_pack(gs_arena *arena, size_t count, size_t size_bytes)
+{
+    return take(arena, count, size_bytes, alignof(max_align_t));
 }
 
 char *gs_arena_text(gs_arena *arena, const char *text)

@@ -27,9 +27,14 @@ void gs_arena_fini(gs_arena *arena);
  * pointer. */
 void *gs_arena_take(gs_arena *arena, size_t count, size_t size_bytes);
 
+/* The same, aligned for any standard type and no further: what is small and looked at together lies
+ * together. */
+void *gs_arena_pack(gs_arena *arena, size_t count, size_t size_bytes);
+
 /* Terminated copy of text, or NULL. Owner: the arena. */
 char *gs_arena_text(gs_arena *arena, const char *text);
 
 #define GS_TAKE(arena, type, count) ((type *)gs_arena_take((arena), (count), sizeof(type)))
+#define GS_PACK(arena, type, count) ((type *)gs_arena_pack((arena), (count), sizeof(type)))
 
 #endif

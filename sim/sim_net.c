@@ -42,6 +42,9 @@ bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena 
         .free_part = GS_NO_PART,
         .arena = arena,
         .entity_bytes = GS_TAKE(arena, int64_t, config->topology->entities),
+        /* One for each entity: what a ring has of them. */
+        .channels = GS_TAKE(arena, gs_sim_channel, config->topology->entities),
+        .channel_capacity = config->topology->entities,
     };
     if (config->loop->shuffle_ties) {
         size_t entities = config->topology->entities;
@@ -52,7 +55,8 @@ bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena 
         gs_link_has_loss(&cluster->nic) || gs_link_has_loss(&cluster->intra);
     bool has_sockets =
         cluster->nic.sockets == GS_SOCKETS_PROCESS || cluster->intra.sockets == GS_SOCKETS_PROCESS;
-    return net->entity_bytes != NULL && (!config->loop->shuffle_ties || net->last_note != NULL) &&
+    return net->entity_bytes != NULL && net->channels != NULL &&
+           (!config->loop->shuffle_ties || net->last_note != NULL) &&
            (!has_sockets || gs_sim_sockets_init(net)) && gs_sim_tenants_init(net);
 }
 

@@ -58,7 +58,8 @@ static uint32_t new_call(gs_sim *sim, gs_peer self, uint32_t slot)
         sim->free_call = sim->calls[call].next;
     } else {
         if (sim->call_count == sim->call_capacity) {
-            uint32_t capacity = sim->call_capacity == 0 ? 64 : 2 * sim->call_capacity;
+            uint32_t capacity =
+                sim->call_capacity == 0 ? sim->entity_count : 2 * sim->call_capacity;
             gs_sim_call *calls = GS_TAKE(&sim->arena, gs_sim_call, capacity);
             if (calls == NULL) {
                 no_memory(sim);

@@ -83,9 +83,9 @@ static bool take_input(gs_driver *driver, gs_time_ns at)
 static bool create_state(gs_driver *driver, gs_arena *arena)
 {
     size_t bytes = driver->config.layout->state_bytes[driver->config.self.role];
-    driver->state = gs_arena_take(arena, bytes, 1);
+    driver->state = gs_arena_pack(arena, bytes, 1);
     if (driver->config.swap_state) {
-        driver->state_spare = gs_arena_take(arena, bytes, 1);
+        driver->state_spare = gs_arena_pack(arena, bytes, 1);
     }
     return driver->state != NULL && (!driver->config.swap_state || driver->state_spare != NULL);
 }
@@ -103,7 +103,7 @@ gs_driver *gs_driver_create(const gs_driver_config *config, gs_arena *arena)
     if (config->self.role == GS_WORKER) {
         driver->buckets = driver->buckets_next = config->buckets;
         driver->bucket_units_left =
-            GS_TAKE(arena, uint32_t, gs_bucket_count_max(config->job, &config->layout->buckets));
+            GS_PACK(arena, uint32_t, gs_bucket_count_max(config->job, &config->layout->buckets));
         if (driver->bucket_units_left == NULL) {
             return NULL;
         }
@@ -578,7 +578,7 @@ void gs_drained(gs_world *world)
 /* What a driver is made of lies behind it: it was taken from one arena, one after the other. */
 void gs_driver_prefetch(const gs_driver *driver)
 {
-    enum { BYTES = 2304 };
+    enum { BYTES = 1600 };
     gs_prefetch(driver, BYTES);
 }
 

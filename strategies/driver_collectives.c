@@ -115,7 +115,7 @@ static bool gather(const gs_driver *driver, uint32_t communicator, gathered *int
 
 static bool keep(edges *into, const gathered *found, gs_arena *arena)
 {
-    into->sorted = GS_TAKE(arena, gs_edge, found->count);
+    into->sorted = GS_PACK(arena, gs_edge, found->count);
     if (into->sorted == NULL) {
         return false;
     }
@@ -142,8 +142,8 @@ static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena,
         return false;
     }
     driver->inbox_count += sources.count;
-    made->lanes = GS_TAKE(arena, lane, sources.lanes);
-    made->channels = GS_TAKE(arena, uint32_t, targets.count);
+    made->lanes = GS_PACK(arena, lane, sources.lanes);
+    made->channels = GS_PACK(arena, uint32_t, targets.count);
     return made->lanes != NULL && made->channels != NULL;
 }
 
@@ -180,13 +180,13 @@ bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena)
     GS_ASSERT(count <= GS_COMMUNICATORS_MAX);
     gs_arena scratch;
     gs_arena_init(&scratch);
-    driver->lines = GS_TAKE(arena, line, count);
+    driver->lines = GS_PACK(arena, line, count);
     bool ok = driver->lines != NULL;
     for (uint32_t i = 0; ok && i < count; i++) {
         ok = make_line(driver, i, arena, &scratch);
     }
     gs_arena_fini(&scratch);
-    driver->inboxes = ok ? GS_TAKE(arena, inbox, driver->inbox_count) : NULL;
+    driver->inboxes = ok ? GS_PACK(arena, inbox, driver->inbox_count) : NULL;
     ok = driver->inboxes != NULL;
     for (uint32_t i = 0; ok && i < count; i++) {
         open_line(driver, i);

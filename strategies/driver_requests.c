@@ -7,9 +7,9 @@ bool gs_driver_requests_create(gs_driver *driver, gs_arena *arena)
 {
     uint32_t capacity = driver->config.layout->outstanding_max[driver->config.self.role];
     uint32_t vectors = gs_driver_vector_count(driver);
-    driver->requests = GS_TAKE(arena, request, capacity);
-    driver->lent_high = GS_TAKE(arena, int64_t, vectors);
-    driver->lent_count = GS_TAKE(arena, uint32_t, vectors);
+    driver->requests = GS_PACK(arena, request, capacity);
+    driver->lent_high = GS_PACK(arena, int64_t, vectors);
+    driver->lent_count = GS_PACK(arena, uint32_t, vectors);
     if (driver->requests == NULL || driver->lent_high == NULL || driver->lent_count == NULL) {
         return false;
     }

@@ -85,9 +85,9 @@ gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory
         gs_compose_optimizer(config->layout, gs_task_optimizer(task), err) != GS_FIT_YES) {
         return GS_EUNSUPPORTED;
     }
-    memory->updates = GS_TAKE(arena, int64_t, vectors);
-    memory->spans = GS_TAKE(arena, gs_update_span, vectors);
-    memory->gradient_scale = GS_TAKE(arena, double, vectors);
+    memory->updates = GS_PACK(arena, int64_t, vectors);
+    memory->spans = GS_PACK(arena, gs_update_span, vectors);
+    memory->gradient_scale = GS_PACK(arena, double, vectors);
     bool ok = memory->updates != NULL && memory->spans != NULL && memory->gradient_scale != NULL &&
               gs_numbers_init(&memory->numbers, config->device, config->device_context,
                               config->number, count) &&

@@ -36,8 +36,8 @@ void gs_step_account_span(gs_step_account *account, gs_span span)
         return;
     }
     if (account->span_count == account->span_capacity) {
-        uint32_t capacity = account->span_capacity == 0 ? 4 : 2 * account->span_capacity;
-        gs_span *grown = GS_TAKE(account->arena, gs_span, capacity);
+        uint32_t capacity = account->span_capacity == 0 ? 8 : 2 * account->span_capacity;
+        gs_span *grown = GS_PACK(account->arena, gs_span, capacity);
         if (grown == NULL) {
             account->out_of_memory = true;
             return;

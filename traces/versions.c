@@ -8,7 +8,7 @@ bool gs_versions_init(gs_versions *versions, uint32_t vectors, int64_t elements,
 {
     GS_ASSERT(elements > 0);
     *versions = (gs_versions){.elements = elements, .arena = arena};
-    versions->vectors = GS_TAKE(arena, gs_version_vector, vectors);
+    versions->vectors = GS_PACK(arena, gs_version_vector, vectors);
     for (uint32_t i = 0; versions->vectors != NULL && i < vectors; i++) {
         bool is_weights = i == 0;
         versions->vectors[i] =
@@ -74,7 +74,7 @@ static bool make_room(gs_versions *versions, gs_version_vector *vector, uint32_t
     while (capacity < count) {
         capacity *= 2;
     }
-    gs_version_piece *pieces = GS_TAKE(versions->arena, gs_version_piece, capacity);
+    gs_version_piece *pieces = GS_PACK(versions->arena, gs_version_piece, capacity);
     if (pieces == NULL) {
         return false;
     }

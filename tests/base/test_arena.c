@@ -36,6 +36,23 @@ Test(arena, used_bytes_count_the_alignment)
     cr_expect_eq(arena.used_bytes, 0);
 }
 
+/* 3 bytes fill one unit of 16, 20 two; what is taken whole begins at the next 64. */
+Test(arena, what_is_packed_lies_behind_what_was_taken_before)
+{
+    gs_arena arena;
+    gs_arena_init(&arena);
+    char *first = GS_PACK(&arena, char, 3);
+    char *second = GS_PACK(&arena, char, 20);
+    char *third = GS_PACK(&arena, char, 1);
+    char *whole = GS_TAKE(&arena, char, 1);
+    cr_assert(first != NULL && second != NULL && third != NULL && whole != NULL);
+    cr_expect_eq(second - first, 16);
+    cr_expect_eq(third - second, 32);
+    cr_expect_eq(whole - first, 64);
+    cr_expect_eq(arena.used_bytes, 128);
+    gs_arena_fini(&arena);
+}
+
 Test(arena, a_request_larger_than_a_block_gets_its_own)
 {
     gs_arena arena;
