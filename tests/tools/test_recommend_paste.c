@@ -130,9 +130,6 @@ Test(recommend_paste, texts_are_what_they_say_they_are)
         cr_skip("no python3");
     }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(words[i], "allreduce+dgc") == 0) {
-            continue; /* not with momentum */
-        }
         make(words[i]);
         for (uint32_t k = 0; k < count; k++) {
             char path[TEST_PATH_BYTES];
