@@ -115,6 +115,23 @@ Test(change, a_limit_may_be_an_amount)
     cr_assert_eq(judge(&change).word, GS_CHANGE_WORSE);
 }
 
+/* All of what is better when higher may be lost: nothing is worse than that. */
+Test(change, a_share_of_everything_allows_anything)
+{
+    const double base[] = {100.0, 200.0};
+    const double candidate[] = {1.0, 2.0};
+    gs_change_sides sides = {.base = base,
+                             .candidate = candidate,
+                             .base_count = 2,
+                             .candidate_count = 2,
+                             .paired = true,
+                             .exact = true};
+    gs_change change = measure(&sides, (gs_change_limit){.value = 1.5});
+    cr_assert_eq(judge(&change).word, GS_CHANGE_SAME);
+    change = measure(&sides, (gs_change_limit){.value = 0.98});
+    cr_assert_eq(judge(&change).word, GS_CHANGE_WORSE); /* 99 % are lost */
+}
+
 Test(change, few_seeds_are_inconclusive_unless_nothing_changed)
 {
     const double base[] = {1.0, 2.0, 3.0, 4.0, 5.0};

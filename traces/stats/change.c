@@ -132,7 +132,10 @@ static double limit_of(const gs_change *change, gs_change_limit limit)
     if (!change->of_ratio) {
         return limit.value * fabs(change->base);
     }
-    return change->lower_is_better ? log1p(limit.value) : -log1p(-limit.value);
+    if (change->lower_is_better) {
+        return log1p(limit.value);
+    }
+    return limit.value < 1.0 ? -log1p(-limit.value) : (double)INFINITY;
 }
 
 /* Twice the smaller p of time and of reaching: either of the two may be told. */

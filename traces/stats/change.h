@@ -33,7 +33,7 @@ typedef struct gs_change_sides {
 /* How much worse is still the same: a share of the base, or an amount in the metric's unit. */
 typedef struct gs_change_limit {
     bool is_amount;
-    double value; /* >= 0; a share of what is better when higher is below 1 */
+    double value; /* >= 0; of what is better when higher a share of 1 allows anything */
 } gs_change_limit;
 
 typedef struct gs_change {
