@@ -158,6 +158,37 @@ static bool has_waits(const gs_op_plan *plan, const gs_sim_net *net)
     return false;
 }
 
+/* Are the links of each stage equal? Then it has a closed form. */
+static bool has_equal_stages(const gs_op_plan *plan)
+{
+    const gs_dataflow_plan *flow = plan->flow;
+    gs_ring_stage of[GS_RING_STAGES_MAX];
+    gs_shape shape = flow->shape;
+    (void)plan->choice.program->stages(&shape, of);
+    for (uint32_t i = 0; i < plan->stages; i++) {
+        const gs_dataflow_path *first = &flow->paths[flow->out_first[0] + of[i].target];
+        for (uint32_t member = 1; member < flow->member_count; member++) {
+            const gs_dataflow_path *path = &flow->paths[flow->out_first[member] + of[i].target];
+            if (path->bytes_per_tick < first->bytes_per_tick ||
+                path->bytes_per_tick > first->bytes_per_tick || path->latency != first->latency ||
+                path->overhead != first->overhead) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Rings one after the other, whose links nothing else of the op is on. */
+static uint32_t count_stages(const gs_op_plan *plan, const gs_sim_net *net)
+{
+    const gs_collective *program = plan->choice.program;
+    gs_ring_stage of[GS_RING_STAGES_MAX];
+    bool may = plan->shared == NULL && plan->slowest > 0.0 && !plan->has_copies &&
+               net->latency_noise == NULL && program->stages != NULL;
+    return may ? program->stages(&plan->flow->shape, of) : 0;
+}
+
 /* Below that the time of an op is skewed so much that a normal law is over 3 % off in its 95th
  * percentile, and to be exact costs next to nothing. */
 enum { SURROGATE_MEMBERS_MIN = 16 };
@@ -175,8 +206,15 @@ static gs_op_mode mode_of(gs_op_plan *plan, const gs_sim_net *net, gs_network_mo
     if (is_equal && net->latency_noise == NULL && mode != GS_NETWORK_RECURRENCE) {
         return GS_OP_CLOSED;
     }
+    plan->stages = count_stages(plan, net);
+    if (plan->stages > 0 && mode != GS_NETWORK_RECURRENCE && has_equal_stages(plan)) {
+        return GS_OP_CLOSED;
+    }
     if (mode == GS_NETWORK_CLOSED) {
         return GS_OP_MESSAGE;
+    }
+    if (plan->stages > 0) {
+        return GS_OP_RING;
     }
     if (is_equal && mode == GS_NETWORK_SURROGATE &&
         plan->flow->member_count >= SURROGATE_MEMBERS_MIN) {

@@ -2,9 +2,10 @@
  * one group of a communicator.
  *
  * Whole, its time costs no events: in closed form or by a recurrence where it is turns round a ring
- * (sim/ring_times.h), else by its dataflow (sim/dataflow.h). That is exact as long as nobody else
- * uses its links, which only its run can tell (sim/sim_op.c), and no two of its own channels meet
- * on a link: where links are shared, that is watched (sim/overlap.h). */
+ * (sim/ring_times.h) or stages of such (sim/sim_op_stage.c), else by its dataflow (sim/dataflow.h).
+ * That is exact as long as nobody else uses its links, which only its run can tell (sim/sim_op.c),
+ * and no two of its own channels meet on a link: where links are shared, that is watched
+ * (sim/overlap.h). */
 #ifndef GS_SIM_OP_MODE_H
 #define GS_SIM_OP_MODE_H
 
@@ -44,6 +45,7 @@ typedef struct gs_op_plan {
     uint32_t *shared_first; /* [channels + 1] of shared; NULL: no two channels share a link */
     uint32_t *shared;       /* links of a channel that others of the plan use too, counted anew */
     uint32_t shared_count;  /* different ones */
+    uint32_t stages;        /* of rings, one after the other; 0: it is one ring, or none */
     /* Of a ring. */
     uint64_t turns;
     uint32_t first_part;

@@ -61,8 +61,17 @@ void gs_sim_op_save(gs_sim_op *op, uint32_t member);
 void gs_sim_op_load(gs_sim_op *op, uint32_t member);
 /* All have started: by a form for rings. received, left [members]: out. false: no memory. */
 bool gs_sim_op_ring(gs_sim_op *op, gs_tick *received, gs_tick *left);
-/* A member has ended: what it sent is counted. */
+/* A member has ended: what it sent is counted; and that of one of the plan's channels. */
 void gs_sim_op_count(const gs_sim_op *op, uint32_t member);
+void gs_sim_op_count_channel(const gs_sim_op *op, uint32_t channel, uint64_t messages,
+                             int64_t bytes);
+/* Bytes that a member at `place` sends in turns round a ring whose slice has so many elements. */
+int64_t gs_sim_op_ring_bytes(const gs_sim_op *op, const gs_ring *ring, uint32_t place,
+                             int64_t elements);
+
+/* sim_op_stage.c: likewise of rings one after the other. */
+bool gs_sim_op_stages(gs_sim_op *op, gs_tick *received, gs_tick *left);
+void gs_sim_op_count_stages(const gs_sim_op *op, uint32_t member);
 
 /* sim_op_return.c: all open ops of a line that have something to send go back to their drivers. */
 void gs_sim_op_return(gs_sim *sim, gs_sim_op_line *line);

@@ -312,6 +312,9 @@ static gs_tick last_of(const gs_tick *times, uint32_t count)
 
 bool gs_sim_op_ring(gs_sim_op *op, gs_tick *received, gs_tick *left)
 {
+    if (op->plan->stages > 0) {
+        return gs_sim_op_stages(op, received, left);
+    }
     gs_ring ring = ring_of(op);
     gs_ring_link link = link_of(op);
     bool fits =
@@ -334,22 +337,22 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 
 /* A member sends a whole round as often as it fits, and before that the parts that end with the one
  * it begins with, going down. */
-static int64_t ring_bytes(const gs_sim_op *op, uint32_t member)
+int64_t gs_sim_op_ring_bytes(const gs_sim_op *op, const gs_ring *ring, uint32_t place,
+                             int64_t elements)
 {
-    gs_ring ring = ring_of(op);
-    uint64_t n = ring.members;
-    uint64_t rest = ring.turns % n;
-    uint64_t end = (member + (uint64_t)ring.first) % n + 1;
+    uint64_t n = ring->members;
+    uint64_t rest = ring->turns % n;
+    uint64_t end = (place + (uint64_t)ring->first) % n + 1;
     uint64_t from = end >= rest ? end - rest : end + n - rest;
     uint64_t larges =
-        (end >= rest ? 0 : ring.large) + lesser(end, ring.large) - lesser(from, ring.large);
-    int64_t small = op->signature.elements / (int64_t)n;
-    int64_t elements = (int64_t)(ring.turns / n) * op->signature.elements + (int64_t)rest * small +
-                       (int64_t)larges;
-    return elements * op->sim->job.element_bytes;
+        (end >= rest ? 0 : ring->large) + lesser(end, ring->large) - lesser(from, ring->large);
+    int64_t small = elements / (int64_t)n;
+    int64_t sent = (int64_t)(ring->turns / n) * elements + (int64_t)rest * small + (int64_t)larges;
+    return sent * op->sim->job.element_bytes;
 }
 
-static void count(const gs_sim_op *op, uint32_t channel, uint64_t messages, int64_t bytes)
+void gs_sim_op_count_channel(const gs_sim_op *op, uint32_t channel, uint64_t messages,
+                             int64_t bytes)
 {
     gs_sim_net *net = &op->sim->net;
     const gs_sim_channel *over = channel_of(op, channel);
@@ -363,15 +366,22 @@ void gs_sim_op_count(const gs_sim_op *op, uint32_t member)
 {
     const gs_dataflow_plan *plan = op->plan->flow;
     gs_sim_net *net = &op->sim->net;
+    if (op->mode != GS_OP_DATAFLOW && op->plan->stages > 0) {
+        gs_sim_op_count_stages(op, member);
+        return;
+    }
     if (op->mode != GS_OP_DATAFLOW) {
-        count(op, out_of(op, member), op->plan->turns, ring_bytes(op, member));
+        gs_ring ring = ring_of(op);
+        gs_sim_op_count_channel(op, out_of(op, member), op->plan->turns,
+                                gs_sim_op_ring_bytes(op, &ring, member, op->signature.elements));
         gs_sim_net_see_size(net, part_bytes(op, true));
         gs_sim_net_see_size(net, part_bytes(op, false));
         return;
     }
     for (uint32_t i = plan->out_first[member]; i < plan->out_first[member + 1]; i++) {
         uint64_t before = op->messages == NULL ? 0 : op->messages[i];
-        count(op, i, op->flow.channels[i].messages - before, op->flow.channels[i].bytes);
+        gs_sim_op_count_channel(op, i, op->flow.channels[i].messages - before,
+                                op->flow.channels[i].bytes);
     }
     gs_sim_net_see_size(net, op->flow.least_bytes);
     gs_sim_net_see_size(net, op->flow.most_bytes);

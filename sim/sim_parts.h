@@ -167,9 +167,10 @@ struct gs_sim {
     /* Ops that are timed as a whole: sim_op.h. */
     gs_network_mode network_mode;
     struct gs_sim_op_line *op_lines; /* [groups of all communicators], by gs_group_ops_line */
-    uint32_t *op_claims; /* [links] line + 1 that was the last one to claim it; 0: none */
-    gs_tick *op_times;   /* [GS_SIM_OP_TIMES][ranks] scratch */
-    gs_tick *op_samples; /* [GS_SIM_OP_TIMES + 1][ranks] scratch of the surrogate */
+    uint32_t *op_claims;     /* [links] line + 1 that was the last one to claim it; 0: none */
+    gs_tick *op_times;       /* [GS_SIM_OP_TIMES][ranks] scratch */
+    gs_tick *op_samples;     /* [GS_SIM_OP_TIMES + 1][ranks] scratch of the surrogate */
+    gs_tick *op_stage_times; /* scratch of rings one after the other; NULL: none so far */
     gs_ring_room op_room;
     uint64_t *op_vertices;           /* [lanes of a member] scratch */
     gs_dataflow_transfer *under_way; /* [under_way_count] scratch */

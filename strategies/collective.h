@@ -58,6 +58,20 @@ typedef struct gs_edge {
     uint32_t channel;
 } gs_edge;
 
+/* Turns round a ring of members `stride` apart, each of whom sends to the next; the stage's part of
+ * the slice is cut for the ring's members, and in turn t the member at place r sends part
+ * r + first - t. */
+enum { GS_RING_STAGES_MAX = 5 };
+
+typedef struct gs_ring_stage {
+    uint32_t size, stride;
+    uint32_t place;  /* of the member that was asked about */
+    uint32_t target; /* which of the member's targets is the next one */
+    uint64_t turns;
+    uint32_t first;   /* below size */
+    int64_t elements; /* of the ring */
+} gs_ring_stage;
+
 /* In which order the program of an all-reduce adds, where a word says it: a host that holds the
  * slices of all members may then form the sum at once, to the same bits. */
 typedef enum gs_sum_order {
@@ -104,6 +118,9 @@ typedef struct gs_collective {
      * as many equal parts as members; in turn s member r sends part first + r - s to r + 1, then
      * receives from r - 1. NULL, or false for this shape: it is something else. */
     bool (*turns)(const gs_shape *shape, uint64_t *out_turns, uint32_t *out_first);
+    /* Whether the program of shape->self is one lane of stages one after the other, each of turns
+     * round a ring on channel 0; NULL: it is not. Their number, 0: not with this shape. */
+    uint32_t (*stages)(const gs_shape *shape, gs_ring_stage out[GS_RING_STAGES_MAX]);
 } gs_collective;
 
 uint32_t gs_collective_count(void);

@@ -113,6 +113,33 @@ static uint32_t targets(const gs_shape *shape, gs_edge *out)
     return neighbours(shape, true, out);
 }
 
+/* Of one ring a level: those with more than one member. */
+static uint32_t stages(const gs_shape *shape, gs_ring_stage out[GS_RING_STAGES_MAX])
+{
+    level levels[LEVELS];
+    uint32_t targets_before[LEVELS] = {0};
+    uint32_t count = 0;
+    set_levels(shape, levels);
+    for (int at = 1; at < LEVELS; at++) {
+        targets_before[at] = targets_before[at - 1] + (levels[at - 1].size > 1 ? 1 : 0);
+    }
+    for (int stage = 0; shape->rings == 1 && stage < 2 * LEVELS - 1; stage++) {
+        int at = stage < LEVELS ? stage : 2 * (LEVELS - 1) - stage;
+        gs_vertex part;
+        cut(shape, 0, levels, at, &part);
+        if (levels[at].size > 1) {
+            out[count++] = (gs_ring_stage){.size = levels[at].size,
+                                           .stride = levels[at].stride,
+                                           .place = levels[at].place,
+                                           .target = targets_before[at],
+                                           .turns = turns_of(levels, stage),
+                                           .first = stage < LEVELS - 1 ? levels[at].size - 1 : 0,
+                                           .elements = part.length};
+        }
+    }
+    return count;
+}
+
 static uint32_t rings_of(const gs_shape *shape)
 {
     return shape->rings;
@@ -151,5 +178,6 @@ const gs_collective gs_collective_hierarchical_ring = {
     .targets = targets,
     .closed_s = closed_s,
     .shared_s = shared_s,
+    .stages = stages,
     .takes = GS_TAKES_RINGS | GS_TAKES_NODES | GS_TAKES_LEVELS,
 };

@@ -157,6 +157,53 @@ static void run(const run_of *of)
     (void)need(result.status == GS_OK ? &job : NULL);
 }
 
+/* One hierarchical all-reduce over nodes of 8 ranks and 8 nics, whose rails have leaves of 64
+ * nodes: what the op takes once all is set up. */
+static void rails(uint32_t ranks)
+{
+    small_job_config config = small_job_default();
+    config.ranks = ranks;
+    config.ranks_per_node = 8;
+    config.nic_bps = INT64_C(400000000000);
+    config.nic_latency_ns = 5 * GS_NS_PER_US;
+    config.units = 1;
+    config.unit_elements = 25000000;
+    config.skew_ns = 10 * GS_NS_PER_MS;
+    small_job job;
+    small_job_init(&job, &config, NULL);
+    gs_selection_rule rule = {
+        .communicator = GS_ANY_COMMUNICATOR,
+        .kind = GS_ALL_REDUCE,
+        .up_to_bytes = INT64_MAX,
+        .choice = {.program = gs_collective_find("hierarchical_ring"), .rings = 1}};
+    job.choice.selection = (gs_selection){&rule, 1};
+    gs_fabric *fabric = &job.scenario.cluster.topology;
+    fabric->kind = GS_TOPOLOGY_FAT_TREE;
+    fabric->nics = 8;
+    fabric->rails = true;
+    fabric->leaf_nodes = 64;
+    fabric->oversubscription = fabric->core_oversubscription = 1.0;
+    fabric->routing = GS_ROUTING_D_MOD_K;
+    gs_error err;
+    double before = cpu_s();
+    gs_sim *sim = need(gs_sim_create(
+        &(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice, .seed = 1}, &err));
+    double made_s = cpu_s() - before;
+    before = cpu_s();
+    while (gs_sim_run(sim, UINT64_MAX)) {
+    }
+    double passed = cpu_s() - before;
+    gs_sim_result result;
+    gs_sim_result_get(sim, &result);
+    printf("{\"bench\": \"rails\", \"ranks\": %u, \"simulated_ms\": %.4f, "
+           "\"made_ms\": %.1f, \"cpu_ms\": %.2f, \"status\": \"%s\", \"by_messages\": %llu}\n",
+           ranks, (double)result.facts.end_ns / 1e6, made_s * 1e3, passed * 1e3,
+           gs_status_text(result.status), (unsigned long long)result.ops[GS_OP_MESSAGE]);
+    fflush(stdout);
+    gs_sim_destroy(sim);
+    small_job_fini(&job);
+}
+
 static bool is_asked(const char *only, const char *name)
 {
     return only == NULL || strcmp(only, name) == 0;
@@ -173,6 +220,9 @@ int main(int argc, char **argv)
     }
     for (uint32_t i = 0; is_asked(only, "dataflow") && i < gs_collective_count(); i++) {
         dataflow(gs_collective_at(i), 256);
+    }
+    if (is_asked(only, "rails")) {
+        rails(MANY);
     }
     const gs_time_ns ms = GS_NS_PER_MS;
     const run_of runs[] = {

@@ -149,7 +149,7 @@ static const gs_strategy strategy = {.struct_bytes = sizeof(gs_strategy),
 
 /* ---------------------------------------------------------------- cases */
 
-enum { PLAIN_CASES = 2000, COST_CASES = 600 };
+enum { PLAIN_CASES = 2000, COST_CASES = 600, STAGE_CASES = 400 };
 
 typedef struct mode_case {
     small_job job;
@@ -290,6 +290,19 @@ static void add_costs(mode_case *of, uint64_t number)
     }
 }
 
+/* All-reduces in rings one after the other, none of whose links is shared: nics for all ranks, or
+ * one node. */
+static void use_stages(mode_case *of)
+{
+    of->job.scenario.cluster.topology.nics = of->job.scenario.cluster.groups[0].ranks;
+    of->rules[0] = (gs_selection_rule){
+        .communicator = GS_ANY_COMMUNICATOR,
+        .kind = GS_ALL_REDUCE,
+        .up_to_bytes = INT64_MAX,
+        .choice = {.program = gs_collective_find("hierarchical_ring"), .rings = 1}};
+    of->job.choice.selection = (gs_selection){of->rules, 1};
+}
+
 static void make_case(mode_case *of, uint64_t number)
 {
     static const uint32_t per_nodes[] = {0, 0, 2, 4};
@@ -297,6 +310,10 @@ static void make_case(mode_case *of, uint64_t number)
     config.ranks_per_node = per_nodes[draw(number, 10, 0, 4)];
     uint32_t most = number % 50 == 0 ? RANKS_MAX / 4 : 4;
     config.ranks = 4 * (uint32_t)(2 + draw(number, 10, 1, most - 1));
+    bool has_stages = number >= PLAIN_CASES + COST_CASES;
+    if (has_stages) {
+        config.ranks_per_node = number % 3 == 0 ? config.ranks : 2U << number % 2;
+    }
     config.units = 1 + (uint32_t)draw(number, 10, 2, 6);
     config.unit_elements = 1000 + (int64_t)draw(number, 10, 3, 60000);
     config.forward_ns = 100 * GS_NS_PER_US;
@@ -312,8 +329,11 @@ static void make_case(mode_case *of, uint64_t number)
         small_job_use(&of->job, &strategy, NULL);
     }
     choose_programs(of, number);
+    if (has_stages) {
+        use_stages(of);
+    }
     disturb(of, number);
-    if (number >= PLAIN_CASES) {
+    if (number >= PLAIN_CASES && !has_stages) {
         add_costs(of, number);
     }
 }
@@ -417,6 +437,12 @@ Test(op_modes, every_mode_knows_what_messages_cost_beside_their_bytes, .timeout 
     compare_modes(PLAIN_CASES, PLAIN_CASES + COST_CASES, 50);
 }
 
+Test(op_modes, rings_one_after_the_other_have_forms_of_their_own, .timeout = 280)
+{
+    uint64_t first = PLAIN_CASES + COST_CASES;
+    compare_modes(first, first + STAGE_CASES, 50);
+}
+
 /* ---------------------------------------------------------------- the surrogate */
 
 static int ascending(const void *a, const void *b)
@@ -480,5 +506,41 @@ Test(op_modes, the_surrogate_is_within_3_percent_in_mean_and_95th_percentile)
         TEST_REQUIRE(fabs(mean / wanted_mean - 1.0) < 0.03 && fabs(p95 / wanted_p95 - 1.0) < 0.03,
                      "%u ranks, law %d, skew %g: mean %g, not %g; p95 %g, not %g", ranks[i / 9],
                      law, skew, mean, wanted_mean, p95, wanted_p95);
+    }
+}
+
+/* Two nodes of four ranks and four nics: rings of 4 inside, of 2 between. 6 turns of a quarter of
+ * 4,000,000 bytes at 12.5 bytes a ns and 5 us, 2 of an eighth at 1.25 and 10 us. */
+Test(op_modes, two_levels_over_rails_are_in_closed_form)
+{
+    small_job_config config = small_job_default();
+    config.ranks = 8;
+    config.ranks_per_node = 4;
+    config.units = 1;
+    config.unit_elements = 1000000;
+    config.optimizer_ns = 0;
+    config.intra_bps = INT64_C(100000000000);
+    config.nic_bps = INT64_C(10000000000);
+    config.intra_latency_ns = 5 * GS_NS_PER_US;
+    config.nic_latency_ns = 10 * GS_NS_PER_US;
+    for (int mode = GS_NETWORK_AUTO; mode <= GS_NETWORK_RECURRENCE; mode++) {
+        small_job job;
+        small_job_init(&job, &config, "algorithm=hierarchical_ring");
+        job.scenario.cluster.topology.nics = 4;
+        job.scenario.network_mode = mode;
+        gs_sim_result result = small_job_run(
+            &(gs_sim_config){.scenario = &job.scenario, .strategy = &job.choice, .seed = 1});
+        cr_assert_eq(result.status, GS_OK);
+        double scaled = 2 * 4e6 / 1e6; /* of the gradient before it, read and written */
+        double wanted = scaled + 6 * (1e6 / 12.5 + 5e3) + 2 * (5e5 / 1.25 + 1e4);
+        cr_assert(fabs((double)result.facts.end_ns - wanted) <= 2.0, "%lld ns, not %.0f",
+                  (long long)result.facts.end_ns, wanted);
+        gs_op_mode of = mode == GS_NETWORK_AUTO      ? GS_OP_CLOSED
+                        : mode == GS_NETWORK_MESSAGE ? GS_OP_MESSAGE
+                                                     : GS_OP_RING;
+        cr_assert_eq(result.ops[of], 1u);
+        /* Of 2 * 3 / 4 and 2 * 1 / 8 of the bytes the latter cross nics. */
+        cr_assert_eq(result.facts.nic_bytes_sent, 8 * 2 * INT64_C(500000));
+        small_job_fini(&job);
     }
 }
