@@ -288,7 +288,7 @@ static gs_status add_rows(gs_live *live, gs_error *err)
     const gs_live_config *config = &shared->config;
     GS_TRY(gs_live_log_rows(&shared->log, &shared->layout, config->job->ranks, config->rows,
                             &live->end_ns, err));
-    return gs_live_look_rows(&live->entities[0], config->rows, err);
+    return gs_live_look_rows(&live->entities[0], live->finals, config->rows, err);
 }
 
 static void end(gs_live *live)

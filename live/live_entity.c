@@ -214,7 +214,7 @@ void gs_live_note(gs_live_entity *entity, gs_live_entry entry)
 
 void gs_live_entity_drained(gs_live_entity *entity)
 {
-    gs_live_look_by_mean(entity, true);
+    gs_live_look_drained(entity);
     gs_live_note(entity, (gs_live_entry){.act = GS_ACT_DRAINED,
                                          .amount = entity->bytes_sent,
                                          .from_ns = gs_live_compute_free_ns(entity)});

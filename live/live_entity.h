@@ -86,7 +86,7 @@ typedef struct gs_live_entity {
     bool in_backward;
     bool quiesced;
     gs_live_computer *computer;
-    float *looks; /* worker 0: models to be evaluated [look_count][parameters]; owner: it */
+    float *looks; /* models to be evaluated [look_count][parameters]; owner: it */
     uint32_t native_groups[GS_COMMUNICATORS_MAX]; /* of its all-reduces, + 1; 0: not made */
     gs_curve_row *marks; /* [look_count] of them, still without loss and accuracy */
     uint32_t look_count, look_capacity;
@@ -127,14 +127,12 @@ void gs_live_post_own(gs_live_entity *entity, gs_parcel_kind kind);
 
 /* ---------------------------------------------------------------- evaluations: live_look.c */
 
-/* Worker 0's model at every mark of the scenario; of any other entity nothing. Where all cut
- * together the marks are ends of its steps; else steps of the ranks' mean, asked at its own, and
- * the end. */
+/* Worker 0's model at every mark of the scenario; where ranks learn apart and cut together that of
+ * each worker. Where all cut together the marks are ends of its steps; else steps of the ranks'
+ * mean, asked at its own, and the end. */
 void gs_live_look_step_ended(gs_live_entity *entity);
 void gs_live_look_by_mean(gs_live_entity *entity, bool is_end);
-/* Evaluates what was kept. Errors: GS_EDIVERGED, GS_ENOMEM. */
-GS_MUST_USE gs_status gs_live_look_rows(const gs_live_entity *entity, gs_record *rows,
-                                        gs_error *err);
+void gs_live_look_drained(gs_live_entity *entity);
 
 /* Begins an all-reduce by the carrier's own: false where it has none for such numbers, or the op is
  * coded. live_native.c */

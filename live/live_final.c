@@ -23,6 +23,9 @@ bool gs_live_final_of(const gs_live_entity *entity, gs_arena *arena, gs_live_fin
     if (entity->self.role == GS_WORKER) {
         gs_driver_model_view(entity->driver, &vector, &out->model_weight);
         out->model = gs_entity_memory_vector(&entity->memory, vector, &out->model_count);
+        out->marks = entity->marks;
+        out->looks = entity->looks;
+        out->look_count = entity->look_count;
     }
     if (!gs_driver_waits_for(entity->driver, out->waits, sizeof out->waits)) {
         out->waits[0] = '\0';
@@ -43,8 +46,13 @@ typedef struct told {
     gs_error error;
     gs_live_final final; /* of its entity, if it has one: without its pointers */
     int64_t parcels_sent, parcels_taken, gradients;
-    uint64_t floats, streams, records, entries;
+    uint64_t floats, looks, streams, records, entries;
 } told;
+
+static uint64_t looked_floats(const told *said)
+{
+    return said->looks * said->final.model_count;
+}
 
 static told told_of(const gs_live_shared *shared, const gs_live_final *final)
 {
@@ -58,6 +66,7 @@ static told told_of(const gs_live_shared *shared, const gs_live_final *final)
     if (final != NULL) {
         said.final = *final;
         said.floats = shared->status == GS_OK ? final->model_count : 0;
+        said.looks = final->look_count;
         said.streams = shared->layout.communicator_count;
     }
     return said;
@@ -79,14 +88,18 @@ static unsigned char *pack(const gs_live_shared *shared, const gs_live_final *fi
     size_t floats = said.floats * sizeof(float), streams = said.streams * sizeof(uint64_t);
     size_t records = said.records * sizeof(gs_input_record);
     size_t entries = said.entries * sizeof(gs_live_entry);
-    *out_bytes = sizeof said + floats + streams + records + entries;
+    size_t marks = said.looks * sizeof(gs_curve_row);
+    size_t looks = looked_floats(&said) * sizeof(float);
+    *out_bytes = sizeof said + streams + records + entries + marks + floats + looks;
     unsigned char *bytes = malloc(*out_bytes);
     if (bytes != NULL) {
         unsigned char *at = put(bytes, &said, sizeof said);
         at = put(at, final != NULL ? final->op_streams : NULL, streams);
         at = put(at, shared->recording.records, records);
         at = put(at, shared->log.entries, entries);
-        (void)put(at, final != NULL ? final->model : NULL, floats);
+        at = put(at, final != NULL ? final->marks : NULL, marks);
+        at = put(at, final != NULL ? final->model : NULL, floats);
+        (void)put(at, final != NULL ? final->looks : NULL, looks);
     }
     return bytes;
 }
@@ -111,8 +124,11 @@ static bool unpack(gs_live_shared *shared, const gs_crew_bytes *bytes, uint32_t 
     const unsigned char *streams = at + sizeof *said;
     const unsigned char *inputs = streams + said->streams * sizeof(uint64_t);
     const unsigned char *entries = inputs + said->records * sizeof(gs_input_record);
-    const unsigned char *floats = entries + said->entries * sizeof(gs_live_entry);
-    GS_ASSERT(floats + said->floats * sizeof(float) == at + bytes->count);
+    const unsigned char *marks = entries + said->entries * sizeof(gs_live_entry);
+    const unsigned char *floats = marks + said->looks * sizeof(gs_curve_row);
+    const unsigned char *looks = floats + said->floats * sizeof(float);
+    uint64_t looked = looked_floats(said);
+    GS_ASSERT(looks + looked * sizeof(float) == at + bytes->count);
     out->records.next = (const gs_input_record *)(const void *)inputs;
     out->records.end = out->records.next + said->records;
     if (process == 0 || process >= shared->entity_count) {
@@ -121,15 +137,20 @@ static bool unpack(gs_live_shared *shared, const gs_crew_bytes *bytes, uint32_t 
     gs_live_final *final = &finals[process];
     *final = said->final;
     final->op_streams = GS_TAKE(arena, uint64_t, said->streams);
-    float *model = GS_TAKE(arena, float, said->floats);
-    if (final->op_streams == NULL || (model == NULL && said->floats > 0) ||
+    float *model = GS_TAKE(arena, float, said->floats + looked);
+    gs_curve_row *rows = GS_TAKE(arena, gs_curve_row, said->looks);
+    if (final->op_streams == NULL || model == NULL || rows == NULL ||
         !gs_live_log_append(&shared->log, (const gs_live_entry *)(const void *)entries,
                             said->entries)) {
         return false;
     }
     (void)put((unsigned char *) final->op_streams, streams, said->streams * sizeof(uint64_t));
-    (void)put((unsigned char *)model, floats, said->floats * sizeof(float));
+    (void)put((unsigned char *)model, floats, (said->floats + looked) * sizeof(float));
+    (void)put((unsigned char *)rows, marks, said->looks * sizeof(gs_curve_row));
     final->model = said->floats > 0 ? model : NULL;
+    final->marks = rows;
+    final->looks = model + said->floats;
+    final->look_count = (uint32_t)said->looks;
     return true;
 }
 

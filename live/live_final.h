@@ -13,6 +13,10 @@ typedef struct gs_live_final {
     const float *model;   /* [model_count]; NULL: timing only, or a server */
     size_t model_count;
     double model_weight;
+    const gs_curve_row *marks; /* [look_count] at which it kept its model; where means are looked at
+                                  those of all workers are here */
+    const float *looks;        /* [look_count][model_count] */
+    uint32_t look_count;
     gs_staleness staleness;
     char waits[GS_ERROR_TEXT_BYTES / 2]; /* for whom it waits; "": for nobody */
 } gs_live_final;
@@ -25,5 +29,10 @@ bool gs_live_final_of(const gs_live_entity *entity, gs_arena *arena, gs_live_fin
  * GS_ENOMEM. */
 GS_MUST_USE gs_status gs_live_finals_gather(gs_live_shared *shared, gs_live_final *finals,
                                             gs_arena *arena, gs_error *err);
+
+/* Evaluates what was kept; first: worker 0's entity, finals: of all. Errors: GS_EDIVERGED,
+ * GS_ENOMEM. live_look.c */
+GS_MUST_USE gs_status gs_live_look_rows(const gs_live_entity *first, const gs_live_final *finals,
+                                        gs_record *rows, gs_error *err);
 
 #endif

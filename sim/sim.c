@@ -355,6 +355,7 @@ void gs_sim_destroy(gs_sim *sim)
     if (sim != NULL) {
         gs_team_destroy(sim->team); /* its jobs write what the arena holds */
         gs_sim_loop_fini(&sim->loop);
+        gs_model_means_fini(&sim->model_means);
         gs_arena_fini(&sim->arena);
         free(sim);
     }
@@ -510,7 +511,7 @@ static void end_of_events(gs_sim *sim)
         check_leftovers(sim);
         gs_sim_work_settle_all(sim);
         gs_sim_check_models(sim);
-        gs_sim_worker_all_drained(sim);
+        gs_sim_curve_all_drained(sim);
     }
     sim->ended = true;
 }
@@ -597,11 +598,7 @@ static void set_consensus(const gs_sim *sim, gs_run_facts *facts)
     size_t count = 0;
     facts->has_models = sim->learns && models != NULL && weights != NULL;
     if (facts->has_models) {
-        for (uint32_t rank = 0; rank < ranks; rank++) {
-            uint32_t vector;
-            gs_driver_model_view(sim->entities[rank].driver, &vector, &weights[rank]);
-            models[rank] = gs_entity_memory_vector(&sim->entities[rank].memory, vector, &count);
-        }
+        gs_sim_models(sim, models, weights, &count);
         facts->consensus_distance = gs_consensus_distance(models, weights, ranks, count);
     }
     free(models);

@@ -1,8 +1,8 @@
-/* The inside of a run, shared by its nine files and nobody else: sim.c (make, run, result),
- * sim_worker.c (what a rank computes, and when), sim_forward.c (where it waits for weights),
- * sim_world.c (what drivers ask of the host), sim_work.c (the numbers of a rank) and sim_sum.c
- * (those of all-reduces), sim_look.c (what a timeline is told), sim_diverge.c (why it diverged),
- * sim_ahead.c (memory asked for ahead). */
+/* The inside of a run, shared by its ten files and nobody else: sim.c (make, run, result),
+ * sim_worker.c (what a rank computes, and when), sim_curve.c (the model now and then),
+ * sim_forward.c (where it waits for weights), sim_world.c (what drivers ask of the host),
+ * sim_work.c (the numbers of a rank) and sim_sum.c (those of all-reduces), sim_look.c (what a
+ * timeline is told), sim_diverge.c (why it diverged), sim_ahead.c (memory asked for ahead). */
 #ifndef GS_SIM_SIM_PARTS_H
 #define GS_SIM_SIM_PARTS_H
 
@@ -21,6 +21,7 @@
 #include "traces/divergence.h"
 #include "traces/entity_memory.h"
 #include "traces/gradient_watch.h"
+#include "traces/model_mean.h"
 #include "traces/sum.h"
 #include "traces/wire.h"
 
@@ -187,11 +188,21 @@ struct gs_sim {
     bool quiescing_all;
     bool ended;
     int64_t evaluate_every;
+    gs_model_means model_means; /* of ranks that learn apart */
     gs_sim_result result;
 };
 
 /* sim.c */
 void gs_sim_fail(gs_sim *sim, gs_status status, const gs_error *err);
+
+/* sim_curve.c: the model that is trained, now and then and at the end. Off the simulated clock:
+ * looking at it takes no time. */
+void gs_sim_curve_step_ended(gs_sim *sim, uint32_t worker);
+void gs_sim_curve_passes(gs_sim *sim, int64_t passes_before);
+void gs_sim_curve_all_drained(gs_sim *sim);
+/* models [ranks], weights [ranks]: each rank's model of now and how often it counts in their mean.
+ */
+void gs_sim_models(const gs_sim *sim, const float **models, double *weights, size_t *out_count);
 
 /* sim_worker.c */
 gs_status gs_sim_worker_init(gs_sim *sim, gs_error *err);
@@ -201,8 +212,6 @@ void gs_sim_worker_go_on(gs_sim *sim, uint32_t worker); /* what it waited for ha
 void gs_sim_worker_cancel(gs_sim *sim, uint32_t worker);
 void gs_sim_worker_drained(gs_sim *sim, uint32_t worker);
 gs_time_ns gs_sim_worker_apply_ns(gs_sim *sim, uint32_t worker);
-void gs_sim_worker_step_ended(gs_sim *sim, uint32_t worker);
-void gs_sim_worker_all_drained(gs_sim *sim);
 
 /* sim_work.c */
 gs_sim_gradient gs_sim_gradient_of(gs_sim *sim, uint32_t worker); /* with nothing to do */

@@ -65,7 +65,7 @@ void gs_sim_worker_wake(gs_sim *sim, uint32_t index)
     }
 }
 
-/* ---------------------------------------------------------------- rows and the curve */
+/* ---------------------------------------------------------------- rows */
 
 static void record(gs_sim *sim, gs_status status, const char *what)
 {
@@ -107,82 +107,6 @@ static void turn_rows(gs_sim *sim, uint32_t index, gs_time_ns at)
         if (sim->timeline != NULL) {
             gs_sim_look_step(sim, index);
         }
-    }
-}
-
-/* Off the simulated clock: looking at a model takes no time. Where a strategy has no view of its
- * own the replicas are equal, and worker 0's stands for all. */
-static void evaluate(gs_sim *sim, int64_t steps)
-{
-    const gs_workload *workload = &sim->scenario->workload;
-    gs_curve_row row = {.step = steps,
-                        .time_ns = now_ns(sim),
-                        .samples = sim->passes * workload->batch_per_rank,
-                        .loss = (double)NAN,
-                        .accuracy = (double)NAN};
-    uint32_t vector;
-    double weight;
-    gs_sim_sums_join(sim);
-    gs_sim_work_settle(sim, 0);
-    gs_driver_model_view(sim->entities[0].driver, &vector, &weight);
-    size_t count;
-    const float *model = gs_entity_memory_vector(&sim->entities[0].memory, vector, &count);
-    gs_error err;
-    gs_status status = gs_task_evaluate(sim->workspaces[0], model, &row.loss, &row.accuracy, &err);
-    if (status != GS_OK) {
-        gs_sim_diverged(sim, 0, steps - 1, &err);
-        return;
-    }
-    if (gs_task_network(sim->task)->data.kind == GS_ANSWER_REAL) {
-        row.accuracy = (double)NAN; /* of numbers none is right */
-    }
-    record(sim, gs_record_curve(sim->config.record, &row), "curve");
-    if (sim->scenario->stops_at_target &&
-        gs_target_is_reached(workload->quality, workload->target_value, &row)) {
-        sim->ended = true; /* well, with what is under way left where it is */
-    }
-}
-
-static bool is_evaluated(const gs_sim *sim)
-{
-    return sim->learns && sim->config.record != NULL && !sim->ended;
-}
-
-/* Steps that the gradients so far would be of all ranks. */
-static int64_t mean_steps(const gs_sim *sim)
-{
-    return sim->passes / (sim->job.ranks * sim->job.accumulation);
-}
-
-/* Where ranks make as many steps as they can, the budget is gradients, and so are the marks at
- * which the model is looked at: a slow worker 0 would look at it late and never at its end. */
-static void evaluate_at_mark(gs_sim *sim, int64_t steps_before)
-{
-    int64_t steps = mean_steps(sim);
-    if (sim->layout.cut == GS_CUT_OWN && is_evaluated(sim) &&
-        steps / sim->evaluate_every > steps_before / sim->evaluate_every &&
-        steps * sim->job.accumulation < sim->budget_passes) {
-        evaluate(sim, steps);
-    }
-}
-
-void gs_sim_worker_all_drained(gs_sim *sim)
-{
-    if (sim->layout.cut == GS_CUT_OWN && is_evaluated(sim)) {
-        evaluate(sim, mean_steps(sim));
-    }
-}
-
-void gs_sim_worker_step_ended(gs_sim *sim, uint32_t index)
-{
-    if (index != 0 || sim->layout.cut == GS_CUT_OWN || !is_evaluated(sim)) {
-        return;
-    }
-    const gs_sim_worker *worker = &sim->workers[0];
-    int64_t steps = gs_driver_step(sim->entities[0].driver) + 1;
-    bool is_last = worker->passes >= sim->budget_passes && worker->closed_buckets == 0;
-    if (steps % sim->evaluate_every == 0 || is_last) {
-        evaluate(sim, steps);
     }
 }
 
@@ -345,9 +269,9 @@ static void end_backward(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
     worker->phase = GS_WORKER_ASKS;
-    int64_t steps_before = mean_steps(sim);
+    int64_t passes_before = sim->passes;
     sim->passes += worker->micro_steps;
-    evaluate_at_mark(sim, steps_before);
+    gs_sim_curve_passes(sim, passes_before);
     gs_driver_backward_done(sim->entities[index].driver, now_ns(sim), worker->loss);
     if (sim->layout.cut == GS_CUT_OWN && sim->passes / sim->job.ranks >= sim->budget_passes &&
         !sim->quiescing_all) {

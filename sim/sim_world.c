@@ -579,7 +579,7 @@ static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, doubl
     on_stream(sim, self, duration, GS_SPAN_KERNEL);
     gs_sim_work_apply(sim, index_of(sim, self), param, grad, rate_scale);
     if (last && self.role == GS_WORKER) {
-        gs_sim_worker_step_ended(sim, self.index);
+        gs_sim_curve_step_ended(sim, self.index);
     }
 }
 
@@ -604,7 +604,7 @@ static void cancel_gradient(void *host, gs_peer self)
 
 static void end_step(void *host, gs_peer self)
 {
-    gs_sim_worker_step_ended(host, self.index);
+    gs_sim_curve_step_ended(host, self.index);
 }
 
 static void drop(void *host, gs_peer self, gs_slice gradient)

@@ -44,6 +44,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
                             sizeof(state) + mixing_of(config, job).degree * sizeof(uint32_t)},
         .outstanding_max = {[GS_WORKER] = 3},
         .point_to_point = true,
+        .learns_apart = true,
         .buckets = {INT64_MAX, INT64_MAX}, /* gradients do not travel */
         .cut = GS_CUT_OWN,
     };

@@ -38,6 +38,7 @@ gs_status gs_gossip_layout(gs_gossip_kind kind, const char *name, const gs_gossi
         .point_to_point = true,
         .sends_coded = !rule.push_sum, /* a share that is lost on the way is weight without model */
         .no_residual = true,
+        .learns_apart = true,
         .buckets = {INT64_MAX, INT64_MAX}, /* gradients do not travel */
         .cut = GS_CUT_COMMON,
     };

@@ -35,6 +35,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
         .communicators = {[GS_HIER_AVG_INSIDE] = {.group = inside},
                           [GS_HIER_AVG_ACROSS] = {.group = across, .coded = true},
                           [GS_HIER_AVG_GATHER] = {.group = inside, .kinds = 1U << GS_ALL_GATHER}},
+        .learns_apart = true,
         .buckets = {INT64_MAX, INT64_MAX}, /* gradients do not travel */
         .cut = GS_CUT_COMMON,
     };

@@ -45,6 +45,7 @@ gs_status gs_local_layout(gs_local_kind kind, const char *name, const gs_local_c
         .communicators = {{.coded = true}},
         .point_to_point = rule.interval > 0,
         .bytes_vary = rule.interval > 0,
+        .learns_apart = true,
         .buckets = {INT64_MAX, INT64_MAX}, /* gradients do not travel */
         .cut = GS_CUT_COMMON,
     };

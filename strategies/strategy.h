@@ -132,6 +132,8 @@ typedef struct gs_layout {
     bool gated;      /* some plans leave buckets closed: buckets stay in reverse parameter order */
     bool cancels;    /* its workers may stop a gradient that is under way */
     bool bytes_vary; /* how much it sends follows from what it learns: wire_bytes is of the start */
+    bool learns_apart; /* between averages each worker has a model of its own: the one that is
+                          trained is their mean, by model_view */
     gs_bucket_rule buckets;
     int64_t samples_max; /* of one pass, of a plan that names samples; 0: no plan does */
     gs_cut cut;

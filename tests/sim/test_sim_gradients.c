@@ -213,3 +213,49 @@ Test(sim_gradients, a_run_that_stops_at_its_target_is_the_beginning_of_the_whole
     cr_expect_eq(values[gs_metric_find("time_to_target_ns")], (double)third.time_ns);
     gs_record_destroy(whole);
 }
+
+/* Between averages the ranks' models are apart, and the one that is trained is their mean: after
+ * six steps of a period of twelve it is what a run of six ends with, which averages there. */
+Test(sim_gradients, of_ranks_that_learn_apart_the_mean_is_evaluated)
+{
+    small_job_config config = learning(4);
+    small_job_init(&job, &config, NULL);
+    job.scenario.workload.task.data.shards.kind = GS_SHARDS_LABEL;
+    small_job_use(&job, gs_strategy_find("local_sgd"), "period=12");
+    run((gs_sim_config){.record = record, .evaluate_every = 6});
+    gs_record *half = gs_record_create(4, false);
+    job.scenario.workload.budget_steps = 6;
+    small_job_use(&job, gs_strategy_find("local_sgd"), "period=6");
+    run((gs_sim_config){.record = half, .evaluate_every = 6});
+    cr_assert_eq(gs_record_curve_count(record), 2);
+    cr_assert_eq(gs_record_curve_count(half), 1);
+    gs_curve_row middle = gs_record_curve_at(record, 0);
+    gs_curve_row end = gs_record_curve_at(half, 0);
+    cr_expect_eq(middle.step, 6);
+    cr_expect_eq(middle.samples, end.samples);
+    cr_expect_float_eq(middle.loss, end.loss, 1e-6 * end.loss, "%g %g", middle.loss, end.loss);
+    gs_record_destroy(half);
+}
+
+/* Its marks are ends of the ranks' own steps: noise in their times moves them, and nothing else. */
+Test(sim_gradients, what_ranks_that_learn_apart_have_learned_depends_on_no_clock)
+{
+    small_job_config config = learning(4);
+    small_job_init(&job, &config, NULL);
+    small_job_use(&job, gs_strategy_find("local_sgd"), "period=5");
+    run((gs_sim_config){.record = record, .evaluate_every = 3});
+    gs_record *noisy = gs_record_create(4, false);
+    job.scenario.noise.compute = (gs_noise_law){.law = GS_LAW_LOGNORMAL, .cv = 0.5};
+    run((gs_sim_config){.record = noisy, .evaluate_every = 3});
+    cr_assert_eq(gs_record_curve_count(record), 4);
+    cr_assert_eq(gs_record_curve_count(noisy), 4);
+    for (int64_t i = 0; i < 4; i++) {
+        gs_curve_row a = gs_record_curve_at(record, i);
+        gs_curve_row b = gs_record_curve_at(noisy, i);
+        cr_expect_eq(a.step, 3 * (i + 1));
+        cr_expect_eq(a.loss, b.loss);
+        cr_expect_eq(a.samples, b.samples);
+        cr_expect_neq(a.time_ns, b.time_ns);
+    }
+    gs_record_destroy(noisy);
+}
