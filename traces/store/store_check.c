@@ -48,21 +48,21 @@ typedef struct question {
 static const question questions[] = {
     {"SELECT integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
      "the file is damaged: ", true},
-    {"SELECT printf('%s, row %s, refers to a row of %s that is not there', \"table\", "
+    {"SELECT format('%s, row %s, refers to a row of %s that is not there', \"table\", "
      "coalesce(rowid, '?'), parent) FROM pragma_foreign_key_check LIMIT 20",
      "", true},
-    {"SELECT printf('run %d: its status \"%s\" is not in the table status', run_id, status) "
+    {"SELECT format('run %d: its status \"%s\" is not in the table status', run_id, status) "
      "FROM run WHERE status NOT IN (SELECT status FROM status) LIMIT 20",
      "", true},
-    {"SELECT printf('run %d: result_hash \"%s\" is not 16 hexadecimal digits', run_id, "
+    {"SELECT format('run %d: result_hash \"%s\" is not 16 hexadecimal digits', run_id, "
      "result_hash) FROM run WHERE result_hash IS NOT NULL AND (length(result_hash) <> 16 OR "
      "result_hash GLOB '*[^0-9a-f]*') LIMIT 20",
      "", true},
-    {"SELECT printf('baseline %s: runs that are gone or have other results: %d', b.name, count(*))"
+    {"SELECT format('baseline %s: runs that are gone or have other results: %d', b.name, count(*))"
      " FROM baseline_run b LEFT JOIN run r USING(run_key) WHERE b.mark IS NOT "
      "coalesce(r.result_hash, r.started_utc) GROUP BY b.name",
      "", false},
-    {"SELECT printf('interrupted runs: %d; gradsync db gc --interrupted drops them', count(*)) "
+    {"SELECT format('interrupted runs: %d; gradsync db gc --interrupted drops them', count(*)) "
      "FROM run WHERE status = 'interrupted' HAVING count(*) > 0",
      "", false},
 };
