@@ -1,5 +1,6 @@
 #include "tools/explain_words.h"
 
+#include "tools/codec_excess.h"
 #include "tools/explain_ranks.h"
 #include "tools/message.h"
 #include "tools/recorded_step.h"
@@ -443,12 +444,22 @@ static void remark_efficiency(const gs_explain *explain, sayer *say, void *conte
     }
 }
 
+static void remark_codec(const gs_scenario *base, sayer *say, void *context)
+{
+    char *text = gs_codec_excess_text(base, &base->strategies[0]);
+    if (text != NULL) {
+        sayf(say, context, "%s.", text);
+    }
+    free(text);
+}
+
 void gs_explain_remarks(const gs_explain *explain, sayer *say, void *context)
 {
     const gs_scenario *base = explain->base;
     remark_wait(explain, say, context);
     remark_causes(explain, say, context);
     remark_modes(explain, say, context);
+    remark_codec(base, say, context);
     if (base->ranks > 1 && passes(base, &explain->actual) == 1) {
         say(context, "Gradients travel after every pass; accumulation sends them once for several "
                      "(PyTorch: no_sync).");

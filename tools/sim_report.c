@@ -1,6 +1,7 @@
 #include "tools/sim_report.h"
 
 #include "base/assert.h"
+#include "tools/codec_excess.h"
 #include "tools/message.h"
 #include "tools/recorded_step.h"
 #include "tools/sim_quality.h"
@@ -327,6 +328,15 @@ static void put_recorded(const gs_sim_report *report, uint32_t strategy, FILE *o
     free(text);
 }
 
+static void put_excess(const gs_sim_report *report, uint32_t strategy, FILE *out)
+{
+    char *text = gs_codec_excess_text(report->scenario, &report->scenario->strategies[strategy]);
+    if (text != NULL) {
+        fprintf(out, "%s\n", text);
+    }
+    free(text);
+}
+
 void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
 {
     if (report->rows[0].runs > 1 && !report->is_measured &&
@@ -349,6 +359,7 @@ void gs_sim_report_remarks(const gs_sim_report *report, FILE *out)
         put_median(row, out);
         gs_sim_put_guesses(report, row, out);
         put_underflow(report->scenario, row, out);
+        put_excess(report, s, out);
         put_recorded(report, s, out);
     }
     char *other = report->is_measured ? NULL : gs_recorded_other_text(report->scenario);
