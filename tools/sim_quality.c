@@ -181,6 +181,14 @@ static double largest_class(const gs_dataset *data)
     return (double)largest / (double)(data->test_count * data->shape.answer_count);
 }
 
+/* With a step of consensus, gamma, and a codec between: that is what diverges first. */
+static bool gossips_coded(const gs_sim_report *report, const gs_sim_row *row)
+{
+    const gs_strategy_choice *choice = &report->scenario->strategies[row - report->rows];
+    const gs_field_table *table = choice->strategy->config;
+    return choice->coding.codec != NULL && gs_config_find(table, "gamma") < table->field_count;
+}
+
 static void put_guess(const gs_sim_report *report, const gs_sim_row *row, double share,
                       double even_loss, FILE *out)
 {
@@ -189,6 +197,9 @@ static void put_guess(const gs_sim_report *report, const gs_sim_row *row, double
     uint32_t blown = 0;
     double accuracy = 0.0;
     static const double far_ratio = 10.0;
+    const char *gamma = gossips_coded(report, row)
+                            ? "gamma may be too large for what its codec leaves out, or "
+                            : "";
     for (uint32_t i = 0; i < row->runs; i++) {
         bool guesses_it = row->seed_accuracy[i] <= share;
         guesses += guesses_it ? 1 : 0;
@@ -199,15 +210,15 @@ static void put_guess(const gs_sim_report *report, const gs_sim_row *row, double
         bool rose = row->final_loss.mean > even_loss;
         fprintf(out,
                 "%s: %u of %u runs end no better than guessing (accuracy %.3g, the largest class "
-                "has %.3g); optimizer.rate=%g may be %s\n",
-                row->label, guesses, row->good, accuracy / guesses, share, rate,
+                "has %.3g); %soptimizer.rate=%g may be %s\n",
+                row->label, guesses, row->good, accuracy / guesses, share, rose ? gamma : "", rate,
                 rose ? "too large" : "too small, or the budget");
     }
     if (blown > 0) {
         fprintf(out,
                 "%s: %u of %u runs have blown up: final loss %.3g, an even guess has %.3g; "
-                "optimizer.rate=%g may be too large\n",
-                row->label, blown, row->good, row->final_loss.mean, even_loss, rate);
+                "%soptimizer.rate=%g may be too large\n",
+                row->label, blown, row->good, row->final_loss.mean, even_loss, gamma, rate);
     }
 }
 

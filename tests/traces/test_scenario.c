@@ -326,6 +326,24 @@ Test(scenario, a_warm_up_as_long_as_the_run_is_a_note)
     cr_expect_not_null(strstr(scenario.notes[0], "use a smaller warmup_steps"));
 }
 
+/* The demo's rate is 0.1. What keeps a length needs no note, nor does a rate that fits a vote. */
+Test(scenario, a_vote_at_a_rate_for_gradients_is_a_note)
+{
+    const char *vote = "strategies=[{\"name\":\"allreduce\",\"codec\":{\"name\":\"sign\"}}]";
+    cr_assert_eq(READ_DEMO(vote), GS_OK, "%s", err.text);
+    cr_assert_eq(scenario.note_count, 1u);
+    cr_expect_str_eq(scenario.notes[0],
+                     "strategy \"allreduce+sign\": a vote says no length, each weight gets a "
+                     "gradient of 1 or -1, and workload.optimizer.rate=0.1 is for gradients; try "
+                     "rates near 0.001, or +sign:scale=mean");
+    cr_assert_eq(READ_DEMO("workload.optimizer.rate=0.001", vote), GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u);
+    cr_assert_eq(READ_DEMO("strategies=[{\"name\":\"allreduce\",\"codec\":{\"name\":\"sign\","
+                           "\"scale\":\"mean\"}}]"),
+                 GS_OK, "%s", err.text);
+    cr_expect_eq(scenario.note_count, 0u);
+}
+
 Test(scenario, the_bundled_resnet50_is_the_published_one)
 {
     cr_assert_eq(read_file("demo-ethernet"), GS_OK, "%s", err.text);

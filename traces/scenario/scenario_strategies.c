@@ -405,6 +405,25 @@ static void note_warm_up(gs_scenario_reader *reader, const gs_strategy_choice *c
                      until == config->start_step ? "start_step" : "warmup_steps");
 }
 
+#define VOTE_RATE_LARGE 0.01 /* digits: 0.1 ends at accuracy 0.32, 0.001 at 0.95 */
+
+/* All that comes out of a vote is 1 or -1: rates that fit gradients are far too large for it. */
+static void note_vote(gs_scenario_reader *reader, const gs_strategy_choice *choice)
+{
+    const gs_workload *workload = &reader->out->workload;
+    const gs_coding *coding = &choice->coding;
+    if (coding->codec == NULL || !workload->real_gradients ||
+        !gs_codec_is_vote(coding->codec, &coding->config) ||
+        workload->task.optimizer.rate < VOTE_RATE_LARGE) {
+        return;
+    }
+    gs_scenario_note(reader,
+                     "strategy \"%s\": a vote says no length, each weight gets a gradient of 1 or "
+                     "-1, and workload.optimizer.rate=%g is for gradients; try rates near 0.001, "
+                     "or +%s:scale=mean",
+                     choice->label, workload->task.optimizer.rate, coding->codec->name);
+}
+
 /* Asks each strategy whether it can run this job. */
 static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *choices,
                                uint32_t count, gs_error *err)
@@ -435,6 +454,7 @@ static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *c
                                                  : "its layout refuses this job without a reason");
         }
         note_warm_up(reader, &choices[i], job.budget_steps);
+        note_vote(reader, &choices[i]);
         GS_TRY(gs_scenario_choose_programs(reader, &job, &layout, &choices[i], err));
         GS_TRY(gs_scenario_tune(reader, &job, &layout, &choices[i].selection, err));
         choices[i].algorithm = algorithm_of(&layout, &choices[i].selection);
