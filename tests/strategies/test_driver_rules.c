@@ -599,41 +599,6 @@ Test(driver_rules, who_drains_has_nothing_on_its_way)
     expect(PREFIX "drained: not yet: send 1 to worker 1 with tag 5");
 }
 
-HOOK(end_nothing)
-{
-    UNUSED;
-}
-
-HOOK(end_the_step)
-{
-    UNUSED;
-    gs_end_step(world);
-}
-
-/* Where ranks stop at a step that all share, that is one that has ended on each. */
-static void drain_at_common_cut(hook *after_backward)
-{
-    host.layout.cut = GS_CUT_COMMON;
-    host.strategy.quiesce = drain;
-    host.strategy.backward_done = after_backward;
-    probe_host_make(&host, self);
-    probe_host_backward(&host);
-    gs_driver_quiesce(host.driver, 1, 1);
-}
-
-Test(driver_rules, a_step_that_began_ends_before_the_cut)
-{
-    drain_at_common_cut(end_nothing);
-    expect(PREFIX "drained: 1 steps began and 0 ended; end each by the last apply of it, or by "
-                  "end_step");
-}
-
-Test(driver_rules, steps_that_ended_may_be_drained)
-{
-    drain_at_common_cut(end_the_step);
-    expect_peace();
-}
-
 HOOK(send_a_copy)
 {
     UNUSED;
