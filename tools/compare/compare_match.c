@@ -247,9 +247,14 @@ static void look_at_failures(gs_compare *compare, gs_compare_job *job)
     }
 }
 
-/* What is measured on another processor is another measurement. */
+/* What is measured on another processor is another measurement, and what is simulated is none. */
 static void look_at_hardware(gs_compare *compare, gs_compare_job *job)
 {
+    bool simulated = job->of[GS_SIDE_BASE]->source == GS_SOURCE_SIM;
+    if (job->refused == NULL &&
+        simulated != (job->of[GS_SIDE_CANDIDATE]->source == GS_SOURCE_SIM)) {
+        job->refused = "simulated against measured: gradsync validate is for that";
+    }
     const char *base = job->of[GS_SIDE_BASE]->environment.cpu;
     const char *candidate = job->of[GS_SIDE_CANDIDATE]->environment.cpu;
     bool differ = base != NULL && candidate != NULL && strcmp(base, candidate) != 0;
