@@ -19,9 +19,6 @@
 
 enum { LONG_BASE = 0x100 /* getopt codes of flags: above every letter */ };
 
-/* Named in the design and not built yet: better said so than "unknown". */
-static const char *const planned[] = {"report"};
-
 /* The words after the flags have been taken out; the first is the verb. */
 typedef struct word_list {
     const char **words;
@@ -160,21 +157,10 @@ static int walk(int argc, char **argv, gs_cli *cli, word_list *words)
 
 static int complain_verb(const char *name)
 {
-    const char *names[GS_VERB_COUNT + sizeof planned / sizeof *planned];
+    const char *names[GS_VERB_COUNT];
     size_t count = 0;
     for (size_t i = 0; i < GS_VERB_COUNT; i++) {
         names[count++] = gs_verb_at((gs_verb_id)i)->name;
-    }
-    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++) {
-        if (strcmp(planned[i], name) == 0) {
-            char have[256] = "";
-            for (size_t k = 0; k < GS_VERB_COUNT; k++) {
-                size_t used = strlen(have);
-                snprintf(have + used, sizeof have - used, " %s", names[k]);
-            }
-            gs_complain("%s: not in this version; this version has%s", name, have);
-            return GS_EXIT_USAGE;
-        }
     }
     const char *near = gs_nearest_name(name, names, count);
     if (near != NULL) {

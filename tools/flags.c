@@ -22,6 +22,7 @@ enum {
     VALIDATE = 1 << GS_VERB_validate,
     COMPARE = 1 << GS_VERB_compare,
     BASELINE = 1 << GS_VERB_baseline,
+    REPORT = 1 << GS_VERB_report,
     LIST = 1 << GS_VERB_list,
     SHOW = 1 << GS_VERB_show,
     TRACE = 1 << GS_VERB_trace,

@@ -29,7 +29,7 @@ typedef struct gs_flags {
     int color, progress, log, steps, transport, network_mode, prune, inconclusive, objective;
     double alpha;
     int64_t seed, seeds, repeat, jobs, threads, gradients, step_limit, older_than, max_memory,
-        budget;
+        budget, comparison;
     double min_accuracy, min_fidelity;
     char db[GS_FLAG_TEXT_BYTES], output[GS_FLAG_TEXT_BYTES], scenario[GS_FLAG_TEXT_BYTES],
         tolerance[GS_FLAG_TEXT_BYTES], recording[GS_FLAG_TEXT_BYTES], replay[GS_FLAG_TEXT_BYTES];

@@ -40,6 +40,7 @@ oracle r-base-core       command:Rscript             tests and intervals must ag
 oracle mandoc            command:mandoc              reads the manual page
 oracle zsh               command:zsh                 runs the completion for zsh
 oracle fish              command:fish                runs the completion for fish
+oracle chromium          command:chromium            opens a report
 END
 }
 

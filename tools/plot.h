@@ -8,6 +8,7 @@
 #define GS_TOOLS_PLOT_H
 
 #include "tools/cli.h"
+#include "traces/scenario/scenario.h"
 
 #include <stdio.h>
 
@@ -69,6 +70,8 @@ typedef int (*gs_plot_fill)(const gs_cli *cli, gs_plot *plot);
 /* NULL: no such figure. */
 gs_plot_fill gs_plot_find(const char *name);
 int gs_plot_timeline(const gs_cli *cli, gs_plot *plot);
+/* The same of a scenario that is read, by its first strategy and seed. */
+int gs_plot_timeline_of(const gs_cli *cli, const gs_scenario *scenario, gs_plot *plot);
 int gs_plot_breakdown(const gs_cli *cli, gs_plot *plot);
 int gs_plot_cdf(const gs_cli *cli, gs_plot *plot);
 int gs_plot_busbw(const gs_cli *cli, gs_plot *plot);

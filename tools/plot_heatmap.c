@@ -26,8 +26,9 @@ typedef struct map {
     gs_stored_set *set;
     const gs_swept_key *x, *y;
     gs_set_measure measure;
-    const uint32_t *held; /* [key_count] value of every other key; GS_NOT_SWEPT: any */
-    uint64_t *seeds;      /* [seed_count] */
+    const uint32_t *held;  /* [key_count] value of every other key; GS_NOT_SWEPT: any */
+    const char *held_text; /* ", noise.compute.cv=0.1"; "": there are no others */
+    uint64_t *seeds;       /* [seed_count] */
     uint32_t seed_count;
     cell *cells; /* [y->count * x->count] */
 } map;
@@ -66,21 +67,25 @@ static const gs_swept_key *axis_of(const gs_stored_set *set, const gs_swept_key 
     return best;
 }
 
-/* Further keys of the sweep are held at their first value. */
+/* Further keys of the sweep are held at their first value; KEY=VALUE holds them at another. */
 static void hold_others(map *of)
 {
     gs_stored_set *set = of->set;
     uint32_t *held = gs_need(gs_arena_take(&set->arena, (size_t)set->key_count + 1, sizeof *held));
+    char *text = gs_text("%s", "");
     for (uint32_t i = 0; i < set->key_count; i++) {
         const gs_swept_key *key = &set->keys[i];
         bool is_held = key != of->x && key != of->y && key->count > 1 && rank_of_key(key) > 0;
         held[i] = is_held ? 0 : GS_NOT_SWEPT;
         if (is_held) {
-            gs_complain("plot heatmap: %s is held at %s; KEY=VALUE holds it at another", key->key,
-                        key->values[0]);
+            char *longer = gs_text("%s, %s=%s", text, key->key, key->values[0]);
+            free(text);
+            text = longer;
         }
     }
     of->held = held;
+    of->held_text = gs_need(gs_arena_text(&set->arena, text));
+    free(text);
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -190,8 +195,8 @@ static char *score_text(const map *of, double score, char out[GS_UNIT_TEXT_BYTES
 
 static char *title_of(const map *of)
 {
-    return gs_text("%s: least %s", of->set->runs[0].run.scenario.name,
-                   gs_set_measure_title(of->measure));
+    return gs_text("%s: least %s%s", of->set->runs[0].run.scenario.name,
+                   gs_set_measure_title(of->measure), of->held_text);
 }
 
 static void put_data(const map *of, gs_plot *plot)

@@ -112,12 +112,22 @@ static uint32_t put_learning(gs_plot *plot, const gs_stored_set *set, const lear
     return rows;
 }
 
+/* Where what is learned is enough; SVG has no dashes for arrows. */
+static void put_target(FILE *out, double target)
+{
+    if (target > 0.0) {
+        fprintf(out, "%.9g with lines dt 2 lw 1.5 lc rgb '#606060' notitle, \\\n     ", target);
+    }
+}
+
 /* Bands first, so that no band hides a line. */
 static void put_panel(gs_plot *plot, const gs_stored_set *set, const learning *all,
-                      const char **colors, int column, bool has_key)
+                      const char **colors, int column, double target)
 {
     bool is_first = true;
+    bool has_key = column == 4; /* one of two panels */
     fputs("plot ", plot->script);
+    put_target(plot->script, target);
     for (int lines = gs_plot_is_preview(plot) ? 1 : 0; lines < 2; lines++) {
         for (uint32_t i = 0; i < set->label_count; i++) {
             if (all[i].count == 0) {
@@ -150,16 +160,10 @@ static void fill_learning(gs_plot *plot, gs_stored_set *set, const learning *all
     const char **colors = colors_of(set);
     FILE *out = plot->script;
     fprintf(out, "set ylabel '%s'\n", gs_quality_words(quality));
-    if (target > 0.0) {
-        fprintf(out,
-                "set arrow from graph 0, first %.9g to graph 1, first %.9g nohead dt 2 lc rgb "
-                "'#606060'\n",
-                target, target);
-    }
     if (gs_plot_is_preview(plot)) {
         put_title(out, set, "what is learned, by time");
         fputs("set xlabel 'time of the run, s'\n", out);
-        put_panel(plot, set, all, colors, 4, true);
+        put_panel(plot, set, all, colors, 4, target);
         return;
     }
     char *title =
@@ -172,9 +176,9 @@ static void fill_learning(gs_plot *plot, gs_stored_set *set, const learning *all
           "set key at screen 0.5, 0.09 center center horizontal maxrows 3\n"
           "set xlabel 'time of the run, s'\n",
           out);
-    put_panel(plot, set, all, colors, 4, true);
+    put_panel(plot, set, all, colors, 4, target);
     fputs("set xlabel 'samples of all ranks'\nset ylabel ''\nset format x '%.1s%c'\n", out);
-    put_panel(plot, set, all, colors, 5, false);
+    put_panel(plot, set, all, colors, 5, target);
     fputs("unset multiplot\n", out);
     plot->width = 1100;
     plot->height = 520;
@@ -287,13 +291,8 @@ static void fill_trades(gs_plot *plot, gs_stored_set *set, const trade *all, uin
     fputs("set xlabel 'time of the run for its budget of samples, s'\n"
           "set offsets graph 0.06, graph 0.06, graph 0.08, graph 0.08\n",
           out);
-    if (target > 0.0) {
-        fprintf(out,
-                "set arrow from graph 0, first %.9g to graph 1, first %.9g nohead dt 2 lc rgb "
-                "'#606060'\n",
-                target, target);
-    }
     fputs("plot ", out);
+    put_target(out, target);
     for (uint32_t i = 0; i < count; i++) {
         fprintf(out,
                 "%s%s skip 1 using ($1 == %" PRIu32

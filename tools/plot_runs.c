@@ -206,12 +206,33 @@ static gs_status add_stored(gs_plot_runs *runs, gs_store *store, int64_t id,
     return GS_OK;
 }
 
-static gs_status read_store(gs_plot_runs *runs, gs_store *store, const char *selector,
+/* The runs of all words after the figure. */
+static gs_status find_all(gs_plot_runs *runs, gs_store *store, const gs_cli *cli, int64_t **out_ids,
+                          uint32_t *out_count, gs_error *err)
+{
+    *out_count = 0;
+    *out_ids = NULL;
+    for (size_t i = 1; i < cli->word_count; i++) {
+        const int64_t *ids = NULL;
+        uint32_t count = 0;
+        GS_TRY(gs_store_find_runs(store, cli->words[i], &runs->arena, &ids, &count, err));
+        int64_t *longer = take(runs, (size_t)*out_count + count, sizeof *longer);
+        if (*out_count > 0) {
+            memcpy(longer, *out_ids, *out_count * sizeof *longer);
+        }
+        memcpy(longer + *out_count, ids, count * sizeof *longer);
+        *out_ids = longer;
+        *out_count += count;
+    }
+    return GS_OK;
+}
+
+static gs_status read_store(gs_plot_runs *runs, gs_store *store, const gs_cli *cli,
                             uint32_t *out_left_out, const char **out_name, gs_error *err)
 {
-    const int64_t *ids = NULL;
+    int64_t *ids = NULL;
     uint32_t count = 0;
-    GS_TRY(gs_store_find_runs(store, selector, &runs->arena, &ids, &count, err));
+    GS_TRY(find_all(runs, store, cli, &ids, &count, err));
     gs_stored_run *all = take(runs, count, sizeof *all);
     runs->groups = take(runs, count, sizeof *runs->groups);
     for (uint32_t i = 0; i < count; i++) {
@@ -243,8 +264,7 @@ static int of_store(const gs_cli *cli, gs_plot_runs *runs)
     const char *name = NULL;
     gs_status status = gs_cli_database(cli, path, sizeof path, &is_default, &err);
     status = status == GS_OK ? gs_store_open(path, GS_STORE_READ, &store, &err) : status;
-    status =
-        status == GS_OK ? read_store(runs, store, cli->words[1], &left_out, &name, &err) : status;
+    status = status == GS_OK ? read_store(runs, store, cli, &left_out, &name, &err) : status;
     gs_store_close(store);
     return status == GS_OK ? end_groups(runs, left_out, name) : gs_complain_error(&err);
 }
@@ -257,6 +277,9 @@ int gs_plot_runs_find(const gs_cli *cli, gs_plot_runs *out)
         gs_complain("plot %s: of what? name a run (@last, an id, a label) or a scenario",
                     cli->words[0]);
         return GS_EXIT_USAGE;
+    }
+    if (cli->verb == GS_VERB_report) {
+        return of_store(cli, out); /* which names every run of a job by its id */
     }
     bool is_run = gs_plot_names_run(cli);
     if (is_run && cli->word_count > 2 && strchr(cli->words[2], '=') == NULL) {

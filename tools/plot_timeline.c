@@ -149,27 +149,18 @@ static void put_script(const picture *from, const char *title, gs_plot *plot)
             plot->data);
 }
 
-int gs_plot_timeline(const gs_cli *cli, gs_plot *plot)
+int gs_plot_timeline_of(const gs_cli *cli, const gs_scenario *scenario, gs_plot *plot)
 {
-    gs_cli rest = *cli;
-    rest.words++;
-    rest.word_count--;
-    gs_loaded loaded;
     gs_window window;
     gs_timeline *timeline = NULL;
-    gs_error err = {0};
-    int code = gs_scenario_load(&rest, &loaded);
-    if (code == GS_EXIT_OK && gs_scenario_runnable(&loaded.scenario, &err) != GS_OK) {
-        code = gs_complain_error(&err);
-    }
-    code = code == GS_EXIT_OK ? gs_window_of(cli, &loaded.scenario, STEPS, &window) : code;
+    int code = gs_window_of(cli, scenario, STEPS, &window);
     gs_interrupt_watch();
-    code = code == GS_EXIT_OK ? gs_timeline_run(&loaded.scenario, window, &timeline) : code;
+    code = code == GS_EXIT_OK ? gs_timeline_run(scenario, window, &timeline) : code;
     if (code == GS_EXIT_OK) {
-        uint32_t ranks = loaded.scenario.ranks;
+        uint32_t ranks = scenario->ranks;
         picture drawn = {.csv = plot->csv, .ranks = ranks < RANKS_MAX ? ranks : RANKS_MAX};
-        char *what = gs_timeline_title(&loaded.scenario, timeline);
-        char *title = gs_text("%s: %s", loaded.scenario.name, what);
+        char *what = gs_timeline_title(scenario, timeline);
+        char *title = gs_text("%s: %s", scenario->name, what);
         put_data(&drawn, timeline);
         put_script(&drawn, title, plot);
         int height = FRAME_PIXELS + ROW_PIXELS * (int)drawn.ranks;
@@ -178,12 +169,27 @@ int gs_plot_timeline(const gs_cli *cli, gs_plot *plot)
         plot->lies = true;
         if (drawn.ranks < ranks && !cli->flags.quiet) {
             gs_complain("%s: draws ranks 0 to %d of %u; gradsync sim --timeline FILE has all",
-                        loaded.scenario.name, RANKS_MAX - 1, ranks);
+                        scenario->name, RANKS_MAX - 1, ranks);
         }
         free(what);
         free(title);
     }
     gs_timeline_destroy(timeline);
+    return code;
+}
+
+int gs_plot_timeline(const gs_cli *cli, gs_plot *plot)
+{
+    gs_cli rest = *cli;
+    rest.words++;
+    rest.word_count--;
+    gs_loaded loaded;
+    gs_error err = {0};
+    int code = gs_scenario_load(&rest, &loaded);
+    if (code == GS_EXIT_OK && gs_scenario_runnable(&loaded.scenario, &err) != GS_OK) {
+        code = gs_complain_error(&err);
+    }
+    code = code == GS_EXIT_OK ? gs_plot_timeline_of(cli, &loaded.scenario, plot) : code;
     gs_scenario_unload(&loaded);
     return code;
 }

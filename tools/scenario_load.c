@@ -25,10 +25,12 @@ static bool is_live(const gs_cli *cli)
     return cli->verb == GS_VERB_live;
 }
 
-/* The launcher of these has started processes that share the runs, not the ranks of the job. */
-static bool deals_runs(const gs_cli *cli)
+/* The launcher of these has started processes that share the runs, not the ranks of the job; and a
+ * report is about runs whose ranks are known. */
+static bool has_own_ranks(const gs_cli *cli)
 {
-    return cli->verb == GS_VERB_sweep || cli->verb == GS_VERB_recommend;
+    return cli->verb == GS_VERB_sweep || cli->verb == GS_VERB_recommend ||
+           cli->verb == GS_VERB_report;
 }
 
 /* Words of the command line, then what flags say: the last one wins. */
@@ -74,7 +76,7 @@ static int tell_notes(const gs_cli *cli, const gs_scenario *scenario)
 static gs_status read(const gs_cli *cli, const char *file, const char *text, gs_loaded *out,
                       gs_error *err)
 {
-    if (!deals_runs(cli)) {
+    if (!has_own_ranks(cli)) {
         GS_TRY(gs_launcher_find(&out->launcher, err));
     }
     const char **words = gs_need(GS_TAKE(&out->arena, const char *, cli->word_count + FLAG_WORDS));

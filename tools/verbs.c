@@ -140,6 +140,16 @@ static const char *const details[GS_VERB_COUNT] = {
         "ack.\n" EXAMPLE "gradsync baseline set main" EXAMPLE
         "gradsync baseline set release label:v1 --why 'released 2026-11-30'" EXAMPLE
         "gradsync baseline ack eth10/powersgd:rank=4 time_to_target --why 'warm-up is longer now'",
+    [GS_VERB_report] =
+        "Writes one HTML page about stored RUNs (an id, a label, @last) or about a comparison: the "
+        "answer, what it rests on, where a step goes, who learns how fast, what was swept, tails, "
+        "a timeline, validation, what differs in configuration, and the command that makes it "
+        "again. The page needs no network and no scripts, follows the reader's light or dark "
+        "setting, and has the data of every figure below it. Without gnuplot in PATH it has tables "
+        "only, and says so. Simulated and measured runs named side by side are validated.\n" EXAMPLE
+        "gradsync report @last -o report.html" EXAMPLE
+        "gradsync report p m -o validated.html" EXAMPLE
+        "gradsync report --comparison 3 -o change.html",
     [GS_VERB_list] =
         "KIND is strategies, codecs, collectives, models, datasets, formats, scenarios, profiles, "
         "metrics, "

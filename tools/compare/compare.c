@@ -304,7 +304,7 @@ void gs_compare_free(gs_compare *compare)
     gs_arena_fini(&compare->arena);
 }
 
-char *gs_compare_answer(const gs_compare *compare)
+char *gs_compare_words(const char *verdict, const uint32_t *counts)
 {
     static const char *const heads[][2] = {{"pass", "PASS"},
                                            {"fail", "FAIL"},
@@ -312,23 +312,28 @@ char *gs_compare_answer(const gs_compare *compare)
                                            {"invalid", "INVALID"}};
     const char *head = "";
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-        head = strcmp(heads[i][0], compare->verdict) == 0 ? heads[i][1] : head;
+        head = strcmp(heads[i][0], verdict) == 0 ? heads[i][1] : head;
     }
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = gs_need(open_memstream(&text, &bytes));
     fprintf(out,
             "%s: %" PRIu32 " worse, %" PRIu32 " better, %" PRIu32 " same, %" PRIu32 " inconclusive",
-            head, compare->counts[GS_VERDICT_WORSE], compare->counts[GS_VERDICT_BETTER],
-            compare->counts[GS_VERDICT_SAME], compare->counts[GS_VERDICT_INCONCLUSIVE]);
+            head, counts[GS_VERDICT_WORSE], counts[GS_VERDICT_BETTER], counts[GS_VERDICT_SAME],
+            counts[GS_VERDICT_INCONCLUSIVE]);
     static const gs_verdict_word rare[] = {GS_VERDICT_INVALID, GS_VERDICT_MISSING,
                                            GS_VERDICT_ACKNOWLEDGED, GS_VERDICT_NEW};
     for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++) {
-        if (compare->counts[rare[i]] > 0) {
-            fprintf(out, ", %" PRIu32 " %s", compare->counts[rare[i]], gs_verdict_text(rare[i]));
+        if (counts[rare[i]] > 0) {
+            fprintf(out, ", %" PRIu32 " %s", counts[rare[i]], gs_verdict_text(rare[i]));
         }
     }
     fputs(".", out);
     fclose(out);
     return gs_need(text);
+}
+
+char *gs_compare_answer(const gs_compare *compare)
+{
+    return gs_compare_words(compare->verdict, compare->counts);
 }

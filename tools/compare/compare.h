@@ -107,6 +107,9 @@ void gs_compare_free(gs_compare *compare);
 
 /* "FAIL: 1 worse, 0 better, 23 same, 0 inconclusive." Owner: caller, free(). */
 char *gs_compare_answer(const gs_compare *compare);
+/* The same of a comparison that was stored: its verdict, and counts [GS_VERDICT_COUNT] of its gated
+ * rows. Owner: caller, free(). */
+char *gs_compare_words(const char *verdict, const uint32_t *counts);
 
 /* Parts of gs_compare_make, in their order; an exit code each. */
 int gs_compare_read(gs_compare *compare, const gs_cli *cli, gs_store *store, const char *file);

@@ -116,6 +116,130 @@ gs_status gs_store_write_comparison(gs_store *store, const gs_stored_comparison 
     return GS_OK;
 }
 
+/* ---------------------------------------------------------------- reading */
+
+static gs_status fail_memory(const gs_store *store, gs_error *err)
+{
+    return gs_fail(err, GS_ENOMEM, "%s: %s", store->sql.path, gs_status_text(GS_ENOMEM));
+}
+
+static gs_status read_head(gs_store *store, int64_t id, gs_arena *arena, gs_stored_comparison *out,
+                           uint32_t *out_rows, gs_error *err)
+{
+    gs_sql_query query = {0};
+    bool row = false;
+    bool ok = true;
+    gs_status status = gs_sql_prepare(
+        &store->sql,
+        "SELECT baseline_sel, candidate_sel, pairing, method, alpha, correction, gate_json, "
+        "verdict, exit_code, made_utc, (SELECT count(*) FROM verdict WHERE comparison_id = ?1) "
+        "FROM comparison WHERE comparison_id = ?1",
+        &query, err);
+    if (status == GS_OK) {
+        gs_sql_bind_int(&query, 1, id);
+        status = gs_sql_step(&query, &row, err);
+    }
+    if (status == GS_OK && !row) {
+        status = gs_fail(err, GS_ENOTFOUND,
+                         "%s: no comparison %" PRId64 "; gradsync compare --json has comparison_id",
+                         store->sql.path, id);
+    } else if (status == GS_OK) {
+        const char *pairing = gs_sql_text(&query, 2);
+        *out = (gs_stored_comparison){
+            .baseline_sel = gs_store_take_text(&query, 0, arena, &ok),
+            .candidate_sel = gs_store_take_text(&query, 1, arena, &ok),
+            .paired = pairing != NULL && pairing[0] == 's',
+            .method = gs_store_take_text(&query, 3, arena, &ok),
+            .alpha = gs_sql_real(&query, 4),
+            .correction = gs_store_take_text(&query, 5, arena, &ok),
+            .gate_json = gs_store_take_text(&query, 6, arena, &ok),
+            .verdict = gs_store_take_text(&query, 7, arena, &ok),
+            .exit_code = (int)gs_sql_int(&query, 8),
+            .made_utc = gs_store_take_text(&query, 9, arena, &ok),
+        };
+        *out_rows = (uint32_t)gs_sql_int(&query, 10);
+        status = ok ? GS_OK : fail_memory(store, err);
+    }
+    gs_sql_finish(&query);
+    return status;
+}
+
+/* Columns of the query in read_rows, in their order. NULL: no memory. */
+static bool take_verdict(const gs_sql_query *query, gs_arena *arena, gs_stored_verdict *out)
+{
+    bool ok = true;
+    gs_stored_scenario *scenario = GS_TAKE(arena, gs_stored_scenario, 1);
+    gs_stored_strategy *strategy = GS_TAKE(arena, gs_stored_strategy, 1);
+    if (scenario == NULL || strategy == NULL) {
+        return false;
+    }
+    *scenario = (gs_stored_scenario){.name = gs_store_take_text(query, 0, arena, &ok)};
+    *strategy = (gs_stored_strategy){.name = gs_store_take_text(query, 1, arena, &ok),
+                                     .params_json = gs_store_take_text(query, 2, arena, &ok)};
+    *out = (gs_stored_verdict){
+        .scenario = scenario,
+        .strategy = strategy,
+        .metric = gs_store_take_text(query, 3, arena, &ok),
+        .n_base = gs_sql_int(query, 4),
+        .n_cand = gs_sql_int(query, 5),
+        .failed_base = gs_sql_int(query, 6),
+        .failed_cand = gs_sql_int(query, 7),
+        .base = gs_sql_real(query, 8),
+        .cand = gs_sql_real(query, 9),
+        .ratio = gs_sql_real(query, 10),
+        .ratio_lo = gs_sql_real(query, 11),
+        .ratio_hi = gs_sql_real(query, 12),
+        .p_raw = gs_sql_real(query, 13),
+        .p_adjusted = gs_sql_real(query, 14),
+        .threshold_ratio = gs_sql_real(query, 15),
+        .min_detectable_ratio = gs_sql_real(query, 16),
+        .verdict = gs_store_take_text(query, 17, arena, &ok),
+        .reason = gs_store_take_text(query, 18, arena, &ok),
+    };
+    return ok;
+}
+
+static gs_status read_rows(gs_store *store, int64_t id, gs_arena *arena, gs_stored_verdict *rows,
+                           uint32_t count, gs_error *err)
+{
+    gs_sql_query query = {0};
+    bool row = false;
+    gs_status status = gs_sql_prepare(
+        &store->sql,
+        "SELECT s.name, t.name, params_json, metric, n_base, n_cand, failed_base, failed_cand, "
+        "base, cand, ratio, ratio_lo, ratio_hi, p_raw, p_adjusted, threshold_ratio, "
+        "min_detectable_ratio, verdict, reason FROM verdict JOIN scenario s USING(scenario_id) "
+        "JOIN strategy t USING(strategy_id) WHERE comparison_id = ? "
+        "ORDER BY s.name, scenario_id, strategy_id, metric",
+        &query, err);
+    if (status == GS_OK) {
+        gs_sql_bind_int(&query, 1, id);
+        status = gs_sql_step(&query, &row, err);
+    }
+    for (uint32_t i = 0; status == GS_OK && row && i < count; i++) {
+        status = take_verdict(&query, arena, &rows[i]) ? gs_sql_step(&query, &row, err)
+                                                       : fail_memory(store, err);
+    }
+    gs_sql_finish(&query);
+    return status;
+}
+
+gs_status gs_store_read_comparison(gs_store *store, int64_t id, gs_arena *arena,
+                                   gs_stored_comparison *out, const gs_stored_verdict **out_rows,
+                                   uint32_t *out_count, gs_error *err)
+{
+    uint32_t count = 0;
+    GS_TRY(read_head(store, id, arena, out, &count, err));
+    gs_stored_verdict *rows = GS_TAKE(arena, gs_stored_verdict, (size_t)count + 1);
+    if (rows == NULL) {
+        return fail_memory(store, err);
+    }
+    GS_TRY(read_rows(store, id, arena, rows, count, err));
+    *out_rows = rows;
+    *out_count = count;
+    return GS_OK;
+}
+
 /* ---------------------------------------------------------------- history */
 
 static void bind_history(gs_sql_query *query, const gs_history_of *of)

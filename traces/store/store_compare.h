@@ -13,6 +13,7 @@ typedef struct gs_stored_comparison {
     const char *gate_json;
     const char *verdict; /* pass, fail, inconclusive, invalid */
     int exit_code;
+    const char *made_utc; /* of one that was read */
 } gs_stored_comparison;
 
 /* Values that are not finite are NULL in the table. */
@@ -31,6 +32,12 @@ GS_MUST_USE gs_status gs_store_write_comparison(gs_store *store,
                                                 const gs_stored_comparison *comparison,
                                                 const gs_stored_verdict *rows, uint32_t count,
                                                 int64_t *out_id, gs_error *err);
+
+/* Rows in the order of scenario, strategy and metric. Errors: GS_ENOTFOUND. Owner: the arena. */
+GS_MUST_USE gs_status gs_store_read_comparison(gs_store *store, int64_t id, gs_arena *arena,
+                                               gs_stored_comparison *out,
+                                               const gs_stored_verdict **out_rows,
+                                               uint32_t *out_count, gs_error *err);
 
 /* Values of a metric in the runs of one strategy on one scenario, by the command that stored them.
  */
