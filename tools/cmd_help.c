@@ -117,7 +117,8 @@ int gs_cmd_help(const gs_cli *cli)
             id = (gs_verb_id)i;
         }
     }
-    if (cli->word_count > 0 && id == GS_VERB_COUNT) {
+    bool is_scenario = cli->word_count > 0 && strcmp(cli->words[0], "scenario") == 0;
+    if (cli->word_count > 0 && id == GS_VERB_COUNT && !is_scenario) {
         const char *near = gs_nearest_name(cli->words[0], names, GS_VERB_COUNT);
         gs_complain("help: unknown verb %s; %s%s%s", cli->words[0],
                     near == NULL ? "see gradsync help" : "did you mean ", near == NULL ? "" : near,
@@ -129,7 +130,9 @@ int gs_cmd_help(const gs_cli *cli)
     if (code != GS_EXIT_OK) {
         return code;
     }
-    if (cli->flags.man) {
+    if (is_scenario) {
+        (cli->flags.man ? gs_man_print_scenario : gs_help_print_scenario)(output.text);
+    } else if (cli->flags.man) {
         gs_man_print(output.text);
     } else if (id == GS_VERB_COUNT) {
         put_program(output.text);

@@ -26,7 +26,7 @@ static size_t put_roff(const char *text, size_t length, bool starts_line, FILE *
     return columns;
 }
 
-static void put_text(const char *text, FILE *out)
+void gs_man_text(const char *text, FILE *out)
 {
     put_roff(text, strlen(text), false, out);
 }
@@ -51,6 +51,11 @@ static void put_running(const char *text, size_t length, FILE *out)
         }
     }
     fputs(column > 0 ? "\n" : "", out);
+}
+
+void gs_man_running(const char *text, FILE *out)
+{
+    put_running(text, strlen(text), out);
 }
 
 /* Paragraphs of a verb; examples as they stand. */
@@ -88,10 +93,10 @@ static void put_flag(const gs_flag *flag, FILE *out)
         fprintf(out, "\\-%c, ", flag->letter);
     }
     fputs("\\-\\-", out);
-    put_text(flag->name, out);
+    gs_man_text(flag->name, out);
     if (flag->value != NULL) {
         fputc(' ', out);
-        put_text(flag->value, out);
+        gs_man_text(flag->value, out);
     }
     fputc('\n', out);
     char text[512];
@@ -131,7 +136,7 @@ static void put_rest(FILE *out)
         if (flag->variable != NULL) {
             fprintf(out, ".TP\n.B %s\nAs ", flag->variable);
             fputs("\\-\\-", out);
-            put_text(flag->name, out);
+            gs_man_text(flag->name, out);
             fputs(".\n", out);
         }
     }
@@ -171,7 +176,7 @@ void gs_man_print(FILE *out)
     for (size_t i = 0; i < GS_VERB_COUNT; i++) {
         const gs_verb *verb = gs_verb_at((gs_verb_id)i);
         fprintf(out, ".SS %s%s", verb->name, verb->words[0] == '\0' ? "" : " ");
-        put_text(verb->words, out);
+        gs_man_text(verb->words, out);
         fputc('\n', out);
         put_details(gs_verb_details((gs_verb_id)i), out);
     }
@@ -180,4 +185,5 @@ void gs_man_print(FILE *out)
         put_flag(gs_flag_at((gs_flag_id)i), out);
     }
     put_rest(out);
+    fputs(".SH SEE ALSO\n.BR gradsync\\-scenario (5)\n", out);
 }

@@ -210,8 +210,11 @@ static const char *const details[GS_VERB_COUNT] = {
     [GS_VERB_completion] = "Prints a completion script from the same tables as the help.\n" EXAMPLE
                            "source <(gradsync completion bash)" EXAMPLE
                            "gradsync completion fish > ~/.config/fish/completions/gradsync.fish",
-    [GS_VERB_help] = "Prints the list of verbs, or the help of one.\n" EXAMPLE
-                     "gradsync help sim" EXAMPLE "gradsync help --man | man -l -",
+    [GS_VERB_help] =
+        "Prints the list of verbs, the help of one, or every key of a scenario with "
+        "its default, what is allowed and what it does.\n" EXAMPLE "gradsync help sim" EXAMPLE
+        "gradsync help scenario | less" EXAMPLE "gradsync help --man | man -l -" EXAMPLE
+        "gradsync help scenario --man | man -l -",
 };
 
 static const char *const *const first_words[GS_VERB_COUNT] = {

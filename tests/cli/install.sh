@@ -10,7 +10,7 @@ export HOME="$work" XDG_CONFIG_HOME="$work" XDG_STATE_HOME="$work" XDG_DATA_HOME
 "$gradsync" list scenarios --csv | grep -q '^demo-ethernet,'
 "$gradsync" doctor --csv | grep -q '^data,.*/moved/bin/../share/gradsync '
 "$gradsync" sim -q demo-ethernet workload.budget.steps=2 --seeds 1 -s allreduce | grep -q '^allreduce: a step takes'
-for file in share/man/man1/gradsync.1 share/bash-completion/completions/gradsync \
+for file in share/man/man1/gradsync.1 share/man/man5/gradsync-scenario.5 share/bash-completion/completions/gradsync \
     share/zsh/site-functions/_gradsync share/fish/vendor_completions.d/gradsync.fish; do
     test -s "$work/moved/$file"
 done

@@ -337,6 +337,18 @@ typedef struct gs_scenario {
  * a key of a part's (models, data, strategies), or none. */
 const gs_field *gs_scenario_field(const char *path);
 
+/* A section of a scenario file, for its documentation. */
+typedef struct gs_scenario_section {
+    const char *path; /* "cluster.links.nic"; "": the file itself; "a.b[]": each element of
+                         the list a.b */
+    const gs_field_table *table; /* NULL: it has no keys but `others` */
+    const char *const *others;   /* keys with objects, lists or parts of their own, NULL-terminated;
+                                    NULL: none */
+} gs_scenario_section;
+
+size_t gs_scenario_section_count(void);
+gs_scenario_section gs_scenario_section_at(size_t index);
+
 typedef struct gs_scenario_options {
     const char *const *overrides; /* "key=value" words */
     size_t override_count;

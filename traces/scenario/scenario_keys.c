@@ -10,11 +10,7 @@
 
 enum { NAMES_MAX = 256, SECTIONS = 34, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
 
-typedef struct section {
-    const char *path;            /* "a.b[]": each element of the list a.b */
-    const gs_field_table *table; /* NULL: none of its own */
-    const char *const *others;   /* further keys, NULL-terminated; NULL: none */
-} section;
+typedef gs_scenario_section section;
 
 static const char *const schemas[] = {"gradsync.scenario/1", NULL};
 
@@ -84,6 +80,17 @@ static const section sections[SECTIONS] = {
     {"calibration", &gs_scenario_calibration_table, calibration_keys},
     {"calibration.values[]", &gs_scenario_calibrated_table, NULL},
 };
+
+size_t gs_scenario_section_count(void)
+{
+    return SECTIONS;
+}
+
+gs_scenario_section gs_scenario_section_at(size_t index)
+{
+    GS_ASSERT(index < SECTIONS);
+    return sections[index];
+}
 
 /* Names of a section's keys into names; returns how many. */
 static size_t keys_of(const section *part, const char *names[NAMES_MAX])
