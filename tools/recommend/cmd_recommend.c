@@ -271,25 +271,30 @@ static gs_sim_batch batch_of(const gs_recommend *all, const gs_arm *arm,
     };
 }
 
-/* Stores the confirmed runs, those of an interrupted confirmation too, and adds them to the
- * document, where there is one. An exit code: a result is never lost, what is wrong with the
+/* Stores the confirmed runs, those of an interrupted confirmation too, as one batch, and adds them
+ * to the document, where there is one. An exit code: a result is never lost, what is wrong with the
  * database is said last. */
 static int store(const gs_recommend *all, const gs_environment *environment, gs_json *document,
                  gs_error *err)
 {
     gs_status status = GS_OK;
+    gs_store *open = NULL;
     for (uint32_t i = 0; i < all->arm_count; i++) {
         const gs_arm *arm = &all->arms[i];
         if (arm->outcomes == NULL) {
             continue;
         }
         gs_sim_batch batch = batch_of(all, arm, environment);
-        gs_error own = {0};
-        gs_status stored = gs_sim_store_finish(&batch, &own);
-        if (stored != GS_OK && status == GS_OK) {
-            status = stored;
-            *err = own;
+        batch.store = open;
+        batch.status = status;
+        for (uint32_t run = 0; run < all->confirm_seeds; run++) {
+            gs_sim_store_ended(&batch, run);
         }
+        if (batch.status != GS_OK && status == GS_OK) {
+            *err = batch.error;
+        }
+        status = batch.status;
+        open = batch.store;
         if (document != NULL) {
             gs_sim_document_runs(&batch, document);
         }
@@ -298,6 +303,7 @@ static int store(const gs_recommend *all, const gs_environment *environment, gs_
         free(batch.run_ids);
         free(batch.ended);
     }
+    gs_store_close(open);
     return status == GS_OK ? GS_EXIT_OK : GS_EXIT_FAILED;
 }
 
