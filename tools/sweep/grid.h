@@ -9,7 +9,8 @@
 #include "tools/scenario_load.h"
 #include "tools/sweep/dimensions.h"
 
-enum { GS_POINTS_MAX = 100000, GS_NO_VALUE = UINT32_MAX };
+enum { GS_POINTS_MAX = 100000 };
+#define GS_NO_VALUE UINT32_MAX
 
 typedef struct gs_sweep_point {
     uint32_t
