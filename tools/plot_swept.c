@@ -176,8 +176,8 @@ static double panel_value(const gs_set_run *run, int panel, gs_set_measure measu
 static const char *panel_title(int panel, gs_set_measure measure, gs_quality quality)
 {
     const char *const titles[PANELS] = {gs_quality_words(quality),
-                                        measure == GS_SET_TARGET_TIME ? "time to target, s"
-                                                                      : "time per sample, s",
+                                        measure == GS_SET_TARGET_TIME ? "time to target (s)"
+                                                                      : "time per sample (s)",
                                         "drift of ranks"};
     return titles[panel];
 }
