@@ -35,6 +35,22 @@ static bool takes_file(const gs_flag *flag)
     return flag->value != NULL && strcmp(flag->value, "FILE") == 0;
 }
 
+/* Words that name stored runs; labels, commits and baselines follow the colon. */
+static const char selectors[] = "@last @last~1 label: commit: baseline:";
+
+static bool takes_run(gs_verb_id verb)
+{
+    return verb == GS_VERB_explain || verb == GS_VERB_validate || verb == GS_VERB_compare ||
+           verb == GS_VERB_report || verb == GS_VERB_show || verb == GS_VERB_plot;
+}
+
+static bool takes_scenario(gs_verb_id verb)
+{
+    return verb == GS_VERB_sim || verb == GS_VERB_sweep || verb == GS_VERB_recommend ||
+           verb == GS_VERB_live || verb == GS_VERB_calibrate || verb == GS_VERB_check ||
+           verb == GS_VERB_explain || verb == GS_VERB_plot;
+}
+
 /* What `list` prints the values of the flag as; NULL: no such list. */
 static const char *kind_of_values(gs_flag_id id)
 {
@@ -92,6 +108,32 @@ static void put_bash_parameters(FILE *out)
           out);
 }
 
+static void put_bash_words(gs_verb_id verb, FILE *out)
+{
+    put_list(gs_verb_first_words(verb), out);
+    fputs(takes_scenario(verb) ? " $(_gradsync_names scenarios)" : "", out);
+    fprintf(out, "%s%s", takes_run(verb) ? " " : "", takes_run(verb) ? selectors : "");
+    if (verb == GS_VERB_help) {
+        put_verb_names(" ", out);
+        fputs(" scenario", out);
+    } else if (verb == GS_VERB_show) {
+        fputs(" $(for k in strategies collectives models formats scenarios profiles metrics "
+              "devices; do _gradsync_names $k; done)",
+              out);
+    }
+}
+
+/* Verbs whose words may be files, as a pattern of case. */
+static void put_file_verbs(FILE *out)
+{
+    for (size_t i = 0; i < GS_VERB_COUNT; i++) {
+        if (takes_scenario((gs_verb_id)i)) {
+            fprintf(out, "%s|", gs_verb_at((gs_verb_id)i)->name);
+        }
+    }
+    fputs("trace", out);
+}
+
 static void put_bash_verbs(FILE *out)
 {
     fputs("    case \"$verb\" in\n", out);
@@ -99,18 +141,7 @@ static void put_bash_verbs(FILE *out)
         fprintf(out, "    %s) flags=\"", gs_verb_at((gs_verb_id)i)->name);
         put_flag_names((gs_verb_id)i, out);
         fputs("\" words=\"", out);
-        if (i == GS_VERB_help) {
-            put_verb_names(" ", out);
-        } else if (i == GS_VERB_sim || i == GS_VERB_check) {
-            fputs("$(_gradsync_names scenarios)", out);
-        } else if (i == GS_VERB_show) {
-            fputs("@last $(for k in strategies collectives models formats scenarios profiles "
-                  "metrics devices; do "
-                  "_gradsync_names $k; done)",
-                  out);
-        } else {
-            put_list(gs_verb_first_words((gs_verb_id)i), out);
-        }
+        put_bash_words((gs_verb_id)i, out);
         fputs("\" ;;\n", out);
     }
     fputs("    *) flags=\"", out);
@@ -141,8 +172,10 @@ static void put_bash(FILE *out)
           "        COMPREPLY=($(compgen -W \"$flags\" -- \"$word\"))\n"
           "    else\n"
           "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-          "        case \"$verb\" in sim|check|trace) COMPREPLY+=($(compgen -f -- \"$word\")) ;; "
-          "esac\n"
+          "        case \"$verb\" in ",
+          out);
+    put_file_verbs(out);
+    fputs(") COMPREPLY+=($(compgen -f -- \"$word\")) ;; esac\n"
           "    fi\n"
           "}\n"
           "complete -o filenames -F _gradsync gradsync\n",
@@ -162,6 +195,30 @@ static void put_quoted(const char *text, bool zsh, FILE *out)
         }
         fputc(*c, out);
     }
+}
+
+static void put_zsh_words(gs_verb_id verb, FILE *out)
+{
+    if (gs_verb_first_words(verb) != NULL) {
+        fputs("compadd -- ", out);
+        put_list(gs_verb_first_words(verb), out);
+        fputs("; ", out);
+    }
+    if (takes_run(verb)) {
+        fprintf(out, "compadd -- %s; ", selectors);
+    }
+    fputs(takes_scenario(verb) ? "_gradsync_names scenarios; " : "", out);
+    fputs(takes_scenario(verb) || verb == GS_VERB_trace ? "_files; " : "", out);
+    if (verb == GS_VERB_help) {
+        fputs("compadd -- ", out);
+        put_verb_names(" ", out);
+        fputs(" scenario; ", out);
+    } else if (verb == GS_VERB_show) {
+        fputs("for k in strategies collectives models profiles devices; do _gradsync_names $k; "
+              "done; ",
+              out);
+    }
+    fputc(':', out);
 }
 
 static void put_zsh(FILE *out)
@@ -196,19 +253,7 @@ static void put_zsh(FILE *out)
     fputs(")' '*::word:->word'\n    case $words[1] in\n", out);
     for (size_t i = 0; i < GS_VERB_COUNT; i++) {
         fprintf(out, "    %s) ", gs_verb_at((gs_verb_id)i)->name);
-        if (gs_verb_first_words((gs_verb_id)i) != NULL) {
-            fputs("compadd -- ", out);
-            put_list(gs_verb_first_words((gs_verb_id)i), out);
-            fputs(i == GS_VERB_trace ? "; _files" : "", out);
-        } else if (i == GS_VERB_sim || i == GS_VERB_check) {
-            fputs("_gradsync_names scenarios; _files", out);
-        } else if (i == GS_VERB_show) {
-            fputs("for k in strategies collectives models profiles devices; do _gradsync_names $k; "
-                  "done",
-                  out);
-        } else {
-            fputs(":", out);
-        }
+        put_zsh_words((gs_verb_id)i, out);
         fputs(" ;;\n", out);
     }
     fputs("    esac\n}\n_gradsync \"$@\"\n", out);
@@ -233,9 +278,19 @@ static void put_fish(FILE *out)
             fputs("'\n", out);
         }
     }
-    fputs("complete -c gradsync -n '__fish_seen_subcommand_from sim check' -a "
-          "'(__gradsync_names scenarios)'\n",
-          out);
+    for (size_t i = 0; i < GS_VERB_COUNT; i++) {
+        const char *name = gs_verb_at((gs_verb_id)i)->name;
+        if (takes_scenario((gs_verb_id)i)) {
+            fprintf(out,
+                    "complete -c gradsync -n '__fish_seen_subcommand_from %s' -a "
+                    "'(__gradsync_names scenarios)'\n",
+                    name);
+        }
+        if (takes_run((gs_verb_id)i)) {
+            fprintf(out, "complete -c gradsync -n '__fish_seen_subcommand_from %s' -a '%s'\n", name,
+                    selectors);
+        }
+    }
     for (size_t i = 0; i < GS_FLAG_COUNT; i++) {
         const gs_flag *flag = gs_flag_at((gs_flag_id)i);
         fprintf(out, "complete -c gradsync -l %s", flag->name);
