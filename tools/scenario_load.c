@@ -57,8 +57,7 @@ static size_t gather_overrides(const gs_cli *cli, gs_arena *arena, const char **
     return count;
 }
 
-/* What the input lacks: for people, or with --strict a reason to stop. */
-static int tell_notes(const gs_cli *cli, const gs_scenario *scenario)
+int gs_scenario_tell_notes(const gs_cli *cli, const gs_scenario *scenario)
 {
     for (uint32_t i = 0; i < scenario->note_count; i++) {
         const char *note = scenario->notes[i];
@@ -114,7 +113,7 @@ static int load(const gs_cli *cli, const char *file, const char *text, gs_loaded
         gs_log(GS_LOG_INFO, "%s=%lld: ranks of the launcher", out->launcher.variable,
                (long long)out->launcher.ranks);
     }
-    return tell_notes(cli, &out->scenario);
+    return gs_scenario_tell_notes(cli, &out->scenario);
 }
 
 int gs_scenario_load(const gs_cli *cli, gs_loaded *out)

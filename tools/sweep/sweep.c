@@ -133,6 +133,12 @@ static int look_at_point(gs_sweep *sweep, uint32_t point)
         gs_scenario_unload(&state->loaded);
         return gs_complain_error(&err);
     }
+    /* The first point's are about the same as those of all: told once. */
+    if (status == GS_OK && (point == 0 || sweep->cli->flags.strict) &&
+        gs_scenario_tell_notes(sweep->cli, &state->loaded.scenario) != GS_EXIT_OK) {
+        unload(state);
+        return GS_EXIT_USAGE;
+    }
     swept->label = sweep->grid.points[point].strategy;
     if (status == GS_OK) {
         swept->label = keep_text(sweep, state->loaded.scenario.strategies[0].label);

@@ -69,12 +69,17 @@ char *gs_sweep_others(const gs_sweep *sweep, uint32_t point, uint32_t dimension)
     FILE *out = gs_need(open_memstream(&text, &bytes));
     for (uint32_t i = 0; i < dimensions->count; i++) {
         const gs_dimension *one = &dimensions->list[i];
-        if (i == dimension || at->values[i] == GS_NO_VALUE || one->count == 1) {
+        bool is_strategy = one->kind == GS_DIMENSION_STRATEGY;
+        bool in_label = dimension == GS_NO_VALUE && one->kind == GS_DIMENSION_PARAMETER;
+        if (i == dimension || at->values[i] == GS_NO_VALUE || in_label ||
+            (one->count == 1 && !is_strategy)) {
             continue;
         }
         const char *gap = ftell(out) == 0 ? "" : ", ";
-        if (one->kind == GS_DIMENSION_STRATEGY) {
-            fprintf(out, "%s%s", gap, one->values[at->values[i]].text);
+        if (is_strategy) {
+            bool is_whole = dimension == GS_NO_VALUE;
+            fprintf(out, "%s%s", gap,
+                    is_whole ? sweep->points[point].label : one->values[at->values[i]].text);
         } else {
             fprintf(out, "%s%s=%s", gap, gs_sweep_short_key(dimensions, i),
                     one->values[at->values[i]].text);

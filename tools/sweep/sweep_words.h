@@ -14,8 +14,8 @@ const char *gs_sweep_short_key(const gs_dimensions *dimensions, uint32_t index);
 /* "9 bandwidth x 20 strategy = 180 points, 10 seeds each". Owner: caller, free(). */
 char *gs_sweep_shape(const gs_sweep *sweep);
 
-/* "bandwidth=1Gbit/s, local_sgd:period=4": the values of a point but those of one dimension
- * (GS_NO_VALUE: of all). Owner: caller, free(). */
+/* "bandwidth=1Gbit/s, local_sgd:period=4": what a point is. With a dimension: all but its value,
+ * and the strategy without what is swept of it. GS_NO_VALUE: all. Owner: caller, free(). */
 char *gs_sweep_others(const gs_sweep *sweep, uint32_t point, uint32_t dimension);
 
 /* Notes: what the marks mean, knees, and the answer, which is the last one. */
