@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 enum { ROUND_TRIPS = 9, START_AFTER_NS = 20 * GS_NS_PER_MS, LINGER_NS = 1000 * GS_NS_PER_MS };
+enum { LIVES_ON_NS = 10 * GS_NS_PER_MS };
 
 /* Cookies of frames between runs: none that a run gives. */
 #define SERVICE_COOKIE UINT64_MAX
 
-typedef enum frame_type { FRAME_OF_RUN, FRAME_OF_SERVICE } frame_type;
+typedef enum frame_type { FRAME_OF_RUN, FRAME_OF_SERVICE, FRAME_OF_LIFE } frame_type;
 
 /* Before the head of every frame. */
 typedef struct prefix {
@@ -41,6 +42,7 @@ struct gs_crew {
     void *net;
     uint32_t size, self;
     member *members;     /* [size] */
+    gs_time_ns alive_ns; /* process 0 has said then that it works on; 0: never */
     uint32_t run;        /* under way, or the last one */
     uint32_t service;    /* calls so far */
     uint32_t unsent;     /* frames of services that have not left */
@@ -214,7 +216,10 @@ static void look(gs_crew *crew, gs_carried *out)
         if (before.type == FRAME_OF_RUN && before.run == crew->run) {
             return;
         }
-        if (before.type == FRAME_OF_SERVICE || before.run > crew->run) {
+        if (before.type == FRAME_OF_LIFE) {
+            crew->alive_ns = gs_live_clock();
+            gs_crew_give_back(crew, out);
+        } else if (before.type == FRAME_OF_SERVICE || before.run > crew->run) {
             keep_early(crew, out, &before);
         } else {
             gs_crew_give_back(crew, out);
@@ -281,11 +286,17 @@ static gs_status turn(gs_crew *crew, gs_time_ns until_ns, gs_error *err)
 static gs_status too_late(gs_crew *crew, uint32_t process, gs_time_ns began_ns, gs_error *err)
 {
     gs_error late;
-    (void)gs_fail(&late, GS_EDEADLOCK,
-                  "%s has not answered for %.2g s: it was killed or stopped, it runs something "
-                  "else, or its host cannot be reached",
-                  process == GS_NOT_HERE ? "another process" : gs_crew_name(crew, process),
-                  (double)(gs_live_clock() - began_ns) / 1e9);
+    gs_time_ns now = gs_live_clock();
+    const char *who = process == GS_NOT_HERE ? "another process" : gs_crew_name(crew, process);
+    if (now > crew->hurry_ns) {
+        (void)gs_fail(&late, GS_EDEADLOCK,
+                      "the run is interrupted, and %s has not said in time how far it was", who);
+    } else {
+        (void)gs_fail(&late, GS_EDEADLOCK,
+                      "%s has not answered for %.2g s: it was killed or stopped, it runs something "
+                      "else, or its host cannot be reached",
+                      who, (double)(now - began_ns) / 1e9);
+    }
     gs_crew_break(crew, process, &late);
     return broken(crew, err);
 }
@@ -335,8 +346,9 @@ static gs_status flush(gs_crew *crew, gs_error *err)
 static gs_status hear(gs_crew *crew, uint32_t from, gs_carried *out, gs_error *err)
 {
     gs_time_ns began = gs_live_clock();
-    gs_time_ns until = end_of_wait(crew, began);
     while (!take_early(crew, FRAME_OF_SERVICE, crew->service, from, out)) {
+        began = from == 0 && crew->alive_ns > began ? crew->alive_ns : began;
+        gs_time_ns until = end_of_wait(crew, began);
         if (gs_live_clock() > until) {
             return too_late(crew, from, began, err);
         }
@@ -356,6 +368,38 @@ static gs_status hear_first(gs_crew *crew, void *bytes, size_t count, gs_error *
     }
     gs_crew_give_back(crew, &came);
     return fits ? GS_OK : fail_other(crew, 0, err);
+}
+
+/* To all, unless what was told before is still here. */
+static void tell_life(gs_crew *crew)
+{
+    const gs_frame empty = {.body_bytes = 0};
+    bool has_left = crew->unsent == 0;
+    for (uint32_t i = 1; has_left && i < crew->size && !crew->is_broken; i++) {
+        crew->unsent++;
+        if (!send(crew, FRAME_OF_LIFE, 0, i, &empty, SERVICE_COOKIE)) {
+            gs_error err;
+            (void)gs_fail(&err, GS_ENOMEM, "no memory for a frame");
+            gs_crew_break(crew, GS_NOT_HERE, &err);
+        }
+    }
+}
+
+void gs_crew_live_on(gs_crew *crew, const atomic_bool *is_over)
+{
+    gs_time_ns told_ns = gs_live_clock();
+    gs_error err;
+    GS_ASSERT(crew->self == 0);
+    while (!crew->is_broken && !atomic_load(is_over)) {
+        gs_time_ns now = gs_live_clock();
+        if (now - told_ns >= gs_crew_deadline_ns(crew) / 8) {
+            told_ns = now;
+            tell_life(crew);
+        }
+        if (turn(crew, now + LIVES_ON_NS, &err) != GS_OK) {
+            return; /* it is broken, which whoever calls next is told */
+        }
+    }
 }
 
 gs_status gs_crew_share(gs_crew *crew, void *bytes, size_t count, gs_error *err)

@@ -11,6 +11,8 @@
 #include "base/units.h"
 #include "live/carrier.h"
 
+#include <stdatomic.h>
+
 typedef struct gs_crew gs_crew;
 
 typedef struct gs_crew_config {
@@ -65,6 +67,9 @@ GS_MUST_USE gs_status gs_crew_gather(gs_crew *crew, const void *bytes, size_t co
                                      gs_crew_bytes *out, gs_error *err);
 /* Bytes of process 0 to all; each knows how many. */
 GS_MUST_USE gs_status gs_crew_share(gs_crew *crew, void *bytes, size_t count, gs_error *err);
+/* Of process 0, while another thread of it works on something long: whoever waits for it hears that
+ * it lives, and waits on. Ends soon after *is_over, or when the crew breaks. */
+void gs_crew_live_on(gs_crew *crew, const atomic_bool *is_over);
 
 /* ---------------------------------------------------------------- during a run */
 

@@ -148,6 +148,9 @@ static gs_status add_end(const gs_live_entity *first, const gs_live_final *final
     return status;
 }
 
+/* Who is told to end is killed soon after: what is evaluated by then is the curve. */
+static const gs_time_ns interrupted_ns = 200 * GS_NS_PER_MS;
+
 gs_status gs_live_look_rows(const gs_live_entity *first, const gs_live_final *finals,
                             gs_record *rows, gs_error *err)
 {
@@ -157,7 +160,10 @@ gs_status gs_live_look_rows(const gs_live_entity *first, const gs_live_final *fi
     gs_model_means means = {.ranks = ranks, .elements = elements};
     gs_status status = GS_OK;
     bool apart = shared->layout.learns_apart;
-    for (uint32_t i = 0; status == GS_OK && i < first->look_count; i++) {
+    gs_time_ns until_ns =
+        shared->status == GS_EINTERRUPTED ? gs_live_clock() + interrupted_ns : GS_TIME_NEVER;
+    for (uint32_t i = 0;
+         status == GS_OK && i < first->look_count && (i == 0 || gs_live_clock() < until_ns); i++) {
         if (apart && i + 1 == first->look_count && shared->status == GS_OK) {
             status = add_end(first, finals, ranks, rows, err);
         } else if (looks_at_means(shared)) {

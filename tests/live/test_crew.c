@@ -2,6 +2,7 @@
 #include "live/live_net.h"
 #include "tests/live/forked_crew.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -75,6 +76,43 @@ Test(crew, all_have_one_text_one_value_one_start_and_process_0_what_all_say)
     expect_all(do_services, 1, 0);
     expect_all(do_services, 2, 0);
     expect_all(do_services, 5, 0);
+}
+
+static void *work_long(void *is_over)
+{
+    (void)nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    atomic_store((atomic_bool *)is_over, true);
+    return NULL;
+}
+
+/* For longer than the deadline, of 300 ms, process 0 says nothing but that it lives. */
+static int wait_for_long_work(gs_crew *crew)
+{
+    gs_error err;
+    char value = 0;
+    if (gs_crew_self(crew) == 0) {
+        atomic_bool is_over = false;
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, work_long, &is_over) != 0) {
+            return 1;
+        }
+        gs_crew_live_on(crew, &is_over);
+        (void)pthread_join(thread, NULL);
+        value = 1;
+    }
+    if (gs_crew_share(crew, &value, 1, &err) != GS_OK || value != 1) {
+        return fail(crew, 2, "process 0 was given up");
+    }
+    return 0;
+}
+
+Test(crew, who_waits_for_process_0_waits_on_while_it_says_that_it_lives)
+{
+    int codes[FORKED_MAX];
+    forked_run(wait_for_long_work, 3, 300 * GS_NS_PER_MS, codes);
+    for (uint32_t i = 0; i < 3; i++) {
+        cr_expect_eq(codes[i], 0, "process %u: %d", i, codes[i]);
+    }
 }
 
 static int have_another_text(gs_crew *crew)
