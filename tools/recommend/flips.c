@@ -52,6 +52,9 @@ typedef struct rivals {
     const gs_arm *arms[RIVALS_MAX]; /* the choice first */
     double samples[RIVALS_MAX];
     bool assumed[RIVALS_MAX];
+    double
+        ties[RIVALS_MAX]; /* of today's cost over that of the choice where it is below 1: a tie
+                             that went to the simpler one flips only where it gets better; else 1 */
     uint32_t count;
 } rivals;
 
@@ -150,21 +153,18 @@ static gs_scenario *variant_at(const probe *look, const gs_arm *arm, double valu
     return base;
 }
 
-/* The rival that is better than the choice there, by most; 0: the choice holds. -1: a run failed or
- * a signal came. */
-static int best_at(const probe *look, double value)
+/* What each rival needs there; INFINITY where a run failed. false: a signal came. */
+static bool costs_at(const probe *look, double value, double costs[RIVALS_MAX])
 {
-    gs_recommend *all = look->all;
     const gs_scenario *variants[RIVALS_MAX];
     gs_outcome outcomes[RIVALS_MAX * 2];
-    double costs[RIVALS_MAX];
     gs_arena arena;
     gs_arena_init(&arena);
     for (uint32_t i = 0; i < look->who->count; i++) {
         variants[i] = variant_at(look, look->who->arms[i], value, &arena);
     }
     bool done =
-        gs_trial_run(all, variants, look->who->count, GS_TUNING_SEEDS, look->seeds, outcomes);
+        gs_trial_run(look->all, variants, look->who->count, GS_TUNING_SEEDS, look->seeds, outcomes);
     for (uint32_t i = 0; i < look->who->count; i++) {
         costs[i] = 0.0;
         for (uint32_t seed = 0; seed < look->seeds; seed++) {
@@ -177,11 +177,42 @@ static int best_at(const probe *look, double value)
         }
     }
     gs_arena_fini(&arena);
-    int best = 0;
-    for (uint32_t i = 1; i < look->who->count; i++) {
-        best = costs[i] < costs[best] * (best == 0 ? BETTER_RATIO : 1.0) ? (int)i : best;
+    return done;
+}
+
+/* The rival that is better than the choice there, by most; 0: the choice holds. -1: a run of the
+ * choice failed or a signal came. */
+static int best_at(const probe *look, double value)
+{
+    double costs[RIVALS_MAX];
+    if (!costs_at(look, value, costs) || !isfinite(costs[0])) {
+        return -1;
     }
-    return done && isfinite(costs[0]) ? best : -1;
+    int best = 0;
+    double least = BETTER_RATIO * costs[0];
+    for (uint32_t i = 1; i < look->who->count; i++) {
+        double own = costs[i] / look->who->ties[i];
+        if (own < least) {
+            best = (int)i;
+            least = own;
+        }
+    }
+    return best;
+}
+
+/* false: as above. */
+static bool find_ties(gs_recommend *all, rivals *who)
+{
+    double costs[RIVALS_MAX];
+    probe look = {all, who, GS_FLIP_BANDWIDTH, 1};
+    double today = (double)gs_scenario_outer_link(all->scenario)->bandwidth_bps;
+    if (!costs_at(&look, today, costs) || !isfinite(costs[0])) {
+        return false;
+    }
+    for (uint32_t i = 0; i < who->count; i++) {
+        who->ties[i] = costs[i] < costs[0] ? costs[i] / costs[0] : 1.0;
+    }
+    return true;
 }
 
 /* --- one direction ---------------------------------------------------------------------------- */
@@ -299,6 +330,9 @@ bool gs_flips_find(gs_recommend *all, const gs_arm *choice, gs_flips *out)
     *out = (gs_flips){0};
     if (who.count < 2 || all->objective == GS_OBJECTIVE_SAMPLES) {
         return true;
+    }
+    if (!find_ties(all, &who)) {
+        return !all->interrupted;
     }
     for (int axis = 0; axis < GS_FLIP_AXES; axis++) {
         probe look = {all, &who, (gs_flip_axis)axis, axis == GS_FLIP_JITTER ? 2 : 1};
