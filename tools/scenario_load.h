@@ -22,7 +22,7 @@ int gs_scenario_load(const gs_cli *cli, gs_loaded *out);
 int gs_scenario_load_text(const gs_cli *cli, const char *name, const char *text, gs_loaded *out);
 /* What the input lacks: for people, or with --strict a reason to stop. An exit code. */
 int gs_scenario_tell_notes(const gs_cli *cli, const gs_scenario *scenario);
-/* Likewise, and says nothing: for notes, see above. text NULL: the file is read. */
+/* Reads `file`, or `text` where that is no NULL, as above, and says nothing. */
 GS_MUST_USE gs_status gs_scenario_try(const gs_cli *cli, const char *file, const char *text,
                                       gs_loaded *out, gs_error *err);
 void gs_scenario_unload(gs_loaded *loaded);
