@@ -424,7 +424,9 @@ static gs_status keep(const gs_carried *came, gs_crew_bytes *out, gs_error *err)
         return gs_fail(err, GS_ENOMEM, "no memory for what %u says", came->peer);
     }
     out->count = came->frame.body_bytes;
-    memcpy(out->data, came->frame.body, out->count);
+    if (out->count > 0) {
+        memcpy(out->data, came->frame.body, out->count);
+    }
     ((char *)out->data)[out->count] = '\0';
     return GS_OK;
 }

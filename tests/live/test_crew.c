@@ -52,6 +52,12 @@ static int do_services(gs_crew *crew)
         }
         free(all[i].data);
     }
+    if (gs_crew_gather(crew, NULL, 0, all, &err) != GS_OK) { /* that all are there, no more */
+        return fail(crew, 9, err.text);
+    }
+    for (uint32_t i = 0; self == 0 && i < size; i++) {
+        free(all[i].data);
+    }
     if (gs_crew_meet(crew, &start, &err) != GS_OK || start <= before) {
         return fail(crew, 5, err.text);
     }
