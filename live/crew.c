@@ -360,7 +360,7 @@ static gs_status hear(gs_crew *crew, uint32_t from, gs_carried *out, gs_error *e
 /* So many bytes of process 0. */
 static gs_status hear_first(gs_crew *crew, void *bytes, size_t count, gs_error *err)
 {
-    gs_carried came;
+    gs_carried came = {0};
     GS_TRY(hear(crew, 0, &came, err));
     bool fits = came.frame.body_bytes == count;
     if (fits && count > 0) {
