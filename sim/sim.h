@@ -38,7 +38,9 @@ typedef struct gs_sim_result {
         status; /* GS_OK, GS_EDEADLOCK, GS_EMISMATCH, GS_ECONTRACT, GS_EDIVERGED, GS_EINTERRUPTED */
     gs_error error;
     gs_run_facts facts;
-    uint64_t result_hash;  /* of the rows and the weights */
+    /* Of rows, ops and weights: sums, because ways to time an op may differ in who comes first at a
+     * tick. */
+    uint64_t result_hash;
     uint64_t weights_hash; /* of the model of every rank; 0 in timing-only runs */
     int64_t steps;         /* ended by every worker */
     size_t memory_bytes;

@@ -224,7 +224,7 @@ static void issued(void *host, gs_peer self, const gs_op_signature *op)
     gs_sim *sim = host;
     gs_error err;
     gs_status status = gs_group_ops_issue(&sim->ops, self.index, op, &err);
-    sim->result.result_hash = gs_op_signature_hash(op, sim->result.result_hash);
+    sim->result.result_hash += gs_op_signature_hash(op, self.index);
     if (status != GS_OK) {
         gs_sim_fail(sim, status, &err);
     }
