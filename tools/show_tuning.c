@@ -218,6 +218,10 @@ static void add_gbps(gs_table *table, double bytes, double ns)
 {
     char shown[32];
     char exact[GS_UNIT_TEXT_BYTES];
+    if (!(ns > 0.0)) { /* of one rank */
+        gs_table_add(table, "-", "");
+        return;
+    }
     snprintf(shown, sizeof shown, "%.3g GB/s", bytes / ns);
     gs_table_add(table, shown, gs_exact_real(8e9 * bytes / ns, exact));
 }
