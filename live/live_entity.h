@@ -55,6 +55,12 @@ typedef struct gs_live_shared {
 /* A rank's gradient under way. */
 typedef struct gs_live_computer gs_live_computer;
 
+/* Where a model was kept. */
+typedef struct gs_live_mark {
+    gs_curve_row row; /* still without loss and accuracy */
+    double weight;    /* of the model in a mean over workers, then */
+} gs_live_mark;
+
 typedef struct gs_live_entity {
     gs_live_shared *shared;
     gs_peer self;
@@ -88,7 +94,7 @@ typedef struct gs_live_entity {
     gs_live_computer *computer;
     float *looks; /* models to be evaluated [look_count][parameters]; owner: it */
     uint32_t native_groups[GS_COMMUNICATORS_MAX]; /* of its all-reduces, + 1; 0: not made */
-    gs_curve_row *marks; /* [look_count] of them, still without loss and accuracy */
+    gs_live_mark *marks;                          /* [look_count] of them */
     uint32_t look_count, look_capacity;
     int64_t next_look; /* mean steps, where each entity cuts on its own */
 } gs_live_entity;

@@ -97,7 +97,7 @@ static unsigned char *pack(const gs_live_shared *shared, const gs_live_final *fi
     size_t floats = said.floats * sizeof(float), streams = said.streams * sizeof(uint64_t);
     size_t records = said.records * sizeof(gs_input_record);
     size_t entries = said.entries * sizeof(gs_live_entry);
-    size_t marks = said.looks * sizeof(gs_curve_row);
+    size_t marks = said.looks * sizeof(gs_live_mark);
     size_t looks = looked_floats(&said) * sizeof(float);
     *out_bytes = sizeof said + streams + records + entries + marks + floats + looks;
     unsigned char *bytes = malloc(*out_bytes);
@@ -134,7 +134,7 @@ static bool unpack(gs_live_shared *shared, const gs_crew_bytes *bytes, uint32_t 
     const unsigned char *inputs = streams + said->streams * sizeof(uint64_t);
     const unsigned char *entries = inputs + said->records * sizeof(gs_input_record);
     const unsigned char *marks = entries + said->entries * sizeof(gs_live_entry);
-    const unsigned char *floats = marks + said->looks * sizeof(gs_curve_row);
+    const unsigned char *floats = marks + said->looks * sizeof(gs_live_mark);
     const unsigned char *looks = floats + said->floats * sizeof(float);
     uint64_t looked = looked_floats(said);
     GS_ASSERT(looks + looked * sizeof(float) == at + bytes->count);
@@ -147,17 +147,17 @@ static bool unpack(gs_live_shared *shared, const gs_crew_bytes *bytes, uint32_t 
     *final = said->final;
     final->op_streams = GS_TAKE(arena, uint64_t, said->streams);
     float *model = GS_TAKE(arena, float, said->floats + looked);
-    gs_curve_row *rows = GS_TAKE(arena, gs_curve_row, said->looks);
-    if (final->op_streams == NULL || model == NULL || rows == NULL ||
+    gs_live_mark *kept = GS_TAKE(arena, gs_live_mark, said->looks);
+    if (final->op_streams == NULL || model == NULL || kept == NULL ||
         !gs_live_log_append(&shared->log, (const gs_live_entry *)(const void *)entries,
                             said->entries)) {
         return false;
     }
     (void)put((unsigned char *) final->op_streams, streams, said->streams * sizeof(uint64_t));
     (void)put((unsigned char *)model, floats, (said->floats + looked) * sizeof(float));
-    (void)put((unsigned char *)rows, marks, said->looks * sizeof(gs_curve_row));
+    (void)put((unsigned char *)kept, marks, said->looks * sizeof(gs_live_mark));
     final->model = said->floats > 0 ? model : NULL;
-    final->marks = rows;
+    final->marks = kept;
     final->looks = model + said->floats;
     final->look_count = (uint32_t)said->looks;
     return true;

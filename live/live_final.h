@@ -13,7 +13,7 @@ typedef struct gs_live_final {
     const float *model;   /* [model_count]; NULL: timing only, or a server */
     size_t model_count;
     double model_weight;
-    const gs_curve_row *marks; /* [look_count] at which it kept its model; where means are looked at
+    const gs_live_mark *marks; /* [look_count] at which it kept its model; where means are looked at
                                   those of all workers are here */
     const float *looks;        /* [look_count][model_count] */
     uint32_t look_count;

@@ -15,13 +15,14 @@ static void keep_look(gs_live_entity *entity, int64_t steps)
     size_t count;
     gs_driver_model_view(entity->driver, &vector, &weight);
     const float *model = gs_entity_memory_vector(&entity->memory, vector, &count);
-    bool is_again = entity->look_count > 0 && entity->marks[entity->look_count - 1].step == steps;
+    bool is_again =
+        entity->look_count > 0 && entity->marks[entity->look_count - 1].row.step == steps;
     entity->look_count -= is_again ? 1 : 0; /* a mark at the end: what came last is the model */
     if (entity->look_count == entity->look_capacity) {
         uint32_t capacity = entity->look_capacity == 0 ? 32 : 2 * entity->look_capacity;
         float *looks = realloc(entity->looks, capacity * count * sizeof *looks);
         entity->looks = looks != NULL ? looks : entity->looks;
-        gs_curve_row *marks = realloc(entity->marks, capacity * sizeof *marks);
+        gs_live_mark *marks = realloc(entity->marks, capacity * sizeof *marks);
         entity->marks = marks != NULL ? marks : entity->marks;
         if (looks == NULL || marks == NULL) {
             gs_live_fail_memory(shared, "models to be evaluated");
@@ -32,8 +33,11 @@ static void keep_look(gs_live_entity *entity, int64_t steps)
     int64_t passes = shared->layout.cut == GS_CUT_OWN
                          ? (int64_t)atomic_load(&shared->all_passes)
                          : entity->passes_begun * shared->config.job->ranks;
-    entity->marks[entity->look_count] = (gs_curve_row){
-        .step = steps, .time_ns = entity->now, .samples = passes * shared->config.batch_per_rank};
+    entity->marks[entity->look_count] =
+        (gs_live_mark){.row = {.step = steps,
+                               .time_ns = entity->now,
+                               .samples = passes * shared->config.batch_per_rank},
+                       .weight = weight};
     float *copy = entity->looks + entity->look_count * count;
     for (size_t i = 0; i < count; i++) {
         copy[i] = model[i];
@@ -110,17 +114,17 @@ static gs_status add_row(const gs_live_entity *first, gs_curve_row row, const fl
 static gs_status add_mean(const gs_live_entity *first, const gs_live_final *finals, uint32_t mark,
                           gs_model_means *means, gs_record *rows, gs_error *err)
 {
-    gs_curve_row row = finals[0].marks[mark];
+    gs_curve_row row = finals[0].marks[mark].row;
     const float *mean = NULL;
     for (uint32_t rank = 0; rank < means->ranks; rank++) {
         const gs_live_final *final = &finals[rank];
-        if (mark >= final->look_count || final->marks[mark].step != row.step) {
+        if (mark >= final->look_count || final->marks[mark].row.step != row.step) {
             return GS_OK; /* a run that was cut off: some have not come */
         }
-        row.time_ns =
-            row.time_ns > final->marks[mark].time_ns ? row.time_ns : final->marks[mark].time_ns;
+        gs_time_ns at_ns = final->marks[mark].row.time_ns;
+        row.time_ns = row.time_ns > at_ns ? row.time_ns : at_ns;
         if (gs_model_means_add(means, row.step, final->looks + mark * means->elements,
-                               final->model_weight, &mean) != GS_OK) {
+                               final->marks[mark].weight, &mean) != GS_OK) {
             return gs_fail(err, GS_ENOMEM, "no memory for the mean of the models");
         }
     }
@@ -132,7 +136,7 @@ static gs_status add_end(const gs_live_entity *first, const gs_live_final *final
                          gs_record *rows, gs_error *err)
 {
     gs_model_means means = {.ranks = ranks, .elements = finals[0].model_count};
-    gs_curve_row row = finals[0].marks[finals[0].look_count - 1];
+    gs_curve_row row = finals[0].marks[finals[0].look_count - 1].row;
     const float *mean = NULL;
     gs_status status = GS_OK;
     for (uint32_t rank = 0; status == GS_OK && rank < ranks && finals[rank].model != NULL; rank++) {
@@ -169,7 +173,7 @@ gs_status gs_live_look_rows(const gs_live_entity *first, const gs_live_final *fi
         } else if (looks_at_means(shared)) {
             status = add_mean(first, finals, i, &means, rows, err);
         } else {
-            status = add_row(first, first->marks[i], first->looks + i * elements, rows, err);
+            status = add_row(first, first->marks[i].row, first->looks + i * elements, rows, err);
         }
     }
     gs_model_means_fini(&means);
