@@ -203,7 +203,7 @@ Test(carrier_tcp, a_missing_process_0_is_named_at_the_deadline)
     start(&all, 1, 1, 2, "frames", "300");
     cr_expect_eq(exit_of(&all, 1), EXIT_OPEN);
     expect_said(&all, "process 1: tcp: process 1 (host ");
-    expect_said(&all, "has not found process 0 at localhost:");
+    expect_said(&all, "has not found process 0 at localhost, ports ");
     expect_said(&all, "within 300 ms: Connection refused");
 }
 

@@ -1,5 +1,6 @@
 /* What the answer says of strategies that differ in how many runs reach the target, in how they end
  * and in how sure that is. */
+#include "strategies/registry.h"
 #include "tools/sim_quality.h"
 
 #include <criterion/criterion.h>
@@ -46,6 +47,9 @@ static void put_row(uint32_t at, const char *label, double sample_ns, const doub
 static void setup(void)
 {
     memset(choices, 0, sizeof choices);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        choices[i].strategy = gs_strategy_find("allreduce");
+    }
     scenario = (gs_scenario){.strategies = choices, .strategy_count = ROWS};
     scenario.workload.real_gradients = true;
     scenario.workload.target_value = 0.9;
