@@ -343,3 +343,14 @@ gs_status gs_cli_database(const gs_cli *cli, char *out, size_t out_bytes, bool *
     }
     return gs_store_default_path(getenv("XDG_STATE_HOME"), getenv("HOME"), out, out_bytes, err);
 }
+
+int gs_cli_open_store(const gs_cli *cli, char path[GS_FLAG_TEXT_BYTES], gs_store **out)
+{
+    bool is_default = false;
+    gs_error err = {0};
+    gs_status status = gs_cli_database(cli, path, GS_FLAG_TEXT_BYTES, &is_default, &err);
+    if (status == GS_OK) {
+        status = gs_store_open(path, GS_STORE_READ, out, &err);
+    }
+    return status == GS_OK ? GS_EXIT_OK : gs_complain_error(&err);
+}

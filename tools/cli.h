@@ -8,6 +8,7 @@
 #include "tools/flags.h"
 #include "tools/plugin.h"
 #include "tools/table.h"
+#include "traces/store/store.h"
 
 enum { GS_CLI_STRATEGIES_MAX = 256, GS_CLI_GATES_MAX = 64 };
 
@@ -61,5 +62,9 @@ gs_table_format gs_cli_table_format(const gs_cli *cli);
  * *out_is_default: nobody has named it. */
 GS_MUST_USE gs_status gs_cli_database(const gs_cli *cli, char *out, size_t out_bytes,
                                       bool *out_is_default, gs_error *err);
+
+/* Opens it for a verb that reads or changes what is there: one that is not there yet is not made.
+ * path: where it is. An exit code; errors are printed. Owner of *out: caller, gs_store_close. */
+int gs_cli_open_store(const gs_cli *cli, char path[GS_FLAG_TEXT_BYTES], gs_store **out);
 
 #endif

@@ -234,19 +234,14 @@ int gs_cmd_baseline(const gs_cli *cli)
         return GS_EXIT_USAGE;
     }
     char path[GS_FLAG_TEXT_BYTES];
-    bool is_default = false;
-    gs_error err = {0};
     gs_store *store = NULL;
-    gs_status status = gs_cli_database(cli, path, sizeof path, &is_default, &err);
-    if (status == GS_OK) {
-        status = gs_store_open(path, GS_STORE_READ, &store, &err);
-    }
-    if (status != GS_OK) {
-        return gs_complain_error(&err);
+    int code = gs_cli_open_store(cli, path, &store);
+    if (code != GS_EXIT_OK) {
+        return code;
     }
     gs_arena arena;
     gs_arena_init(&arena);
-    int code = actions[action].run(cli, store, &arena);
+    code = actions[action].run(cli, store, &arena);
     gs_arena_fini(&arena);
     gs_store_close(store);
     return code;

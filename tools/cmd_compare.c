@@ -161,15 +161,10 @@ int gs_cmd_compare(const gs_cli *cli)
         return code;
     }
     char path[GS_FLAG_TEXT_BYTES];
-    bool is_default = false;
-    gs_error err = {0};
     gs_store *store = NULL;
-    gs_status status = gs_cli_database(cli, path, sizeof path, &is_default, &err);
-    if (status == GS_OK) {
-        status = gs_store_open(path, GS_STORE_READ, &store, &err);
-    }
-    if (status != GS_OK) {
-        return gs_complain_error(&err);
+    code = gs_cli_open_store(cli, path, &store);
+    if (code != GS_EXIT_OK) {
+        return code;
     }
     gs_compare compare;
     code = gs_compare_make(cli, store, path, &compare);

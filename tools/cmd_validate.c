@@ -93,19 +93,13 @@ int gs_cmd_validate(const gs_cli *cli)
         return GS_EXIT_USAGE;
     }
     char path[GS_FLAG_TEXT_BYTES];
-    bool is_default = false;
-    gs_error err = {0};
     gs_store *store = NULL;
-    gs_status status = gs_cli_database(cli, path, sizeof path, &is_default, &err);
-    if (status == GS_OK) {
-        /* Read first: a database that is not there yet is not to be made by this. */
-        status = gs_store_open(path, GS_STORE_READ, &store, &err);
-    }
-    if (status != GS_OK) {
-        return gs_complain_error(&err);
+    int code = gs_cli_open_store(cli, path, &store);
+    if (code != GS_EXIT_OK) {
+        return code;
     }
     gs_validate validate;
-    int code = gs_validate_make(cli, 0, store, &validate);
+    code = gs_validate_make(cli, 0, store, &validate);
     if (code == GS_EXIT_OK) {
         code = tell(cli, &validate, store);
     }
