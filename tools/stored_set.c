@@ -314,16 +314,6 @@ void gs_stored_set_close(gs_stored_set *set)
     gs_arena_fini(&set->arena);
 }
 
-const gs_swept_key *gs_stored_set_key(const gs_stored_set *set, const char *key)
-{
-    for (uint32_t i = 0; i < set->key_count; i++) {
-        if (strcmp(set->keys[i].key, key) == 0 && set->keys[i].count > 1) {
-            return &set->keys[i];
-        }
-    }
-    return NULL;
-}
-
 /* ---------------------------------------------------------------- measures */
 
 gs_quality gs_set_target(const gs_stored_run *run, double *out_value)

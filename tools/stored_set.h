@@ -47,9 +47,6 @@ int gs_stored_set_open(const gs_cli *cli, const char *what, size_t first, size_t
                        gs_stored_set *out);
 void gs_stored_set_close(gs_stored_set *set);
 
-/* NULL: the sweep has not varied it, or to one value. */
-const gs_swept_key *gs_stored_set_key(const gs_stored_set *set, const char *key);
-
 /* What runs are compared by, lower is better. */
 typedef enum gs_set_measure {
     GS_SET_SAMPLE_TIME, /* ns a sample, all ranks together */

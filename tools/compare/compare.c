@@ -246,7 +246,7 @@ static uint32_t count_idle_gates(gs_compare *compare)
     return idle;
 }
 
-void gs_compare_conclude(gs_compare *compare, bool inconclusive_fails)
+static void conclude(gs_compare *compare, bool inconclusive_fails)
 {
     uint32_t idle = count_idle_gates(compare);
     look_for_too_good(compare);
@@ -289,7 +289,7 @@ int gs_compare_make(const gs_cli *cli, gs_store *store, const char *file, gs_com
         code = gs_compare_rerun(out, cli);
     }
     if (code == GS_EXIT_OK) {
-        gs_compare_conclude(out, cli->flags.inconclusive == GS_INCONCLUSIVE_FAIL);
+        conclude(out, cli->flags.inconclusive == GS_INCONCLUSIVE_FAIL);
     }
     return code;
 }

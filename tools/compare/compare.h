@@ -119,7 +119,6 @@ int gs_compare_judge(gs_compare *compare);
  * has and the candidate has not, which this program simulates now; nothing of them is stored. What
  * did not fail keeps its verdict, so that looking twice cannot make a comparison fail. */
 int gs_compare_rerun(gs_compare *compare, const gs_cli *cli);
-void gs_compare_conclude(gs_compare *compare, bool inconclusive_fails);
 
 void gs_compare_remark(gs_compare *compare, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

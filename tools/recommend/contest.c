@@ -83,7 +83,8 @@ double gs_arm_samples(const gs_recommend *all, const gs_arm *arm)
                                : mean_of(rate->samples, rate->seeds);
 }
 
-const gs_arm *gs_simpler_arm(const gs_arm *a, const gs_arm *b)
+/* The simpler one: fewer parts of its label, then earlier in the list. */
+static const gs_arm *simpler_arm(const gs_arm *a, const gs_arm *b)
 {
     size_t parts_a = gs_label_parts(a->label);
     size_t parts_b = gs_label_parts(b->label);
@@ -461,7 +462,7 @@ gs_verdict gs_contest_verdict(const gs_recommend *all)
         if (arm != verdict.leader && is_candidate(all, arm) && is_tie(all, arm, verdict.leader)) {
             GS_ASSERT(verdict.tie_count <= GS_FINALISTS_MAX);
             verdict.ties[verdict.tie_count++] = arm;
-            verdict.winner = gs_simpler_arm(verdict.winner, arm);
+            verdict.winner = simpler_arm(verdict.winner, arm);
         }
     }
     return verdict;

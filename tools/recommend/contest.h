@@ -46,7 +46,4 @@ double gs_arm_samples(const gs_recommend *all, const gs_arm *arm); /* to the tar
 /* Do nearly all of them reach it? What does not is no fallback, whatever it takes where it does. */
 bool gs_arm_is_sure(const gs_recommend *all, const gs_arm *arm);
 
-/* The simpler one: fewer parts of its label, then earlier in the list. */
-const gs_arm *gs_simpler_arm(const gs_arm *a, const gs_arm *b);
-
 #endif

@@ -64,7 +64,8 @@ static double ratio_of(const gs_recommend *all, const gs_arm *arm, const gs_arm 
     return gs_trial_of_samples(all, arm, 1.0) / gs_trial_of_samples(all, other, 1.0);
 }
 
-const gs_arm *gs_screen_fastest_exact(const gs_recommend *all)
+/* The exact arm with the least time per sample that runs, dominated or not; NULL: there is none. */
+static const gs_arm *fastest_exact(const gs_recommend *all)
 {
     const gs_arm *best = NULL;
     for (uint32_t i = 0; i < all->arm_count; i++) {
@@ -104,7 +105,7 @@ bool gs_screen(gs_recommend *all)
     if (!measure(all)) {
         return false;
     }
-    const gs_arm *best = gs_screen_fastest_exact(all);
+    const gs_arm *best = fastest_exact(all);
     for (uint32_t i = 0; best != NULL && i < all->arm_count; i++) {
         judge(all, &all->arms[i], best);
     }

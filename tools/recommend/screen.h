@@ -13,7 +13,4 @@ enum { GS_SCREEN_STEPS = 256 };
  */
 bool gs_screen(gs_recommend *all);
 
-/* The exact arm with the least time per sample that runs, dominated or not; NULL: there is none. */
-const gs_arm *gs_screen_fastest_exact(const gs_recommend *all);
-
 #endif

@@ -54,8 +54,6 @@ void gs_report_free_jobs(gs_report *report);
 
 /* The whole page. */
 void gs_report_page(gs_report *report);
-/* "FAIL: 1 worse, ...", as compare has said it. Owner: caller, free(). */
-char *gs_report_comparison_answer(const gs_report *report);
 /* Its table and what it was made with. */
 void gs_report_comparison(gs_report *report);
 

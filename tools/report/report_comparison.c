@@ -51,7 +51,8 @@ static gs_json_at read_gates(const gs_report *report)
     return gates;
 }
 
-char *gs_report_comparison_answer(const gs_report *report)
+/* "FAIL: 1 worse, ...", as compare has said it. Owner: caller, free(). */
+static char *comparison_answer(const gs_report *report)
 {
     uint32_t counts[GS_VERDICT_COUNT] = {0};
     gs_json_at gates = read_gates(report);
@@ -128,7 +129,7 @@ void gs_report_comparison(gs_report *report)
 {
     FILE *out = report->out;
     const gs_stored_comparison *comparison = &report->comparison;
-    char *answer = gs_report_comparison_answer(report);
+    char *answer = comparison_answer(report);
     fprintf(out, "<p class=\"verdict %s\">", comparison->verdict);
     gs_html_text(answer, out);
     fputs("</p>\n<p>", out);

@@ -11,8 +11,4 @@ void gs_sweep_plan_page(const gs_sweep *sweep, gs_page *page);
 void gs_sweep_page(const gs_sweep *sweep, const gs_sweep_verdict *verdict, int exit_code,
                    gs_page *page);
 
-/* A number of a dimension as people write it: "12.3 Gbit/s". Returns out. */
-char *gs_dimension_number_text(const gs_dimension *dimension, double number,
-                               char out[GS_UNIT_TEXT_BYTES]);
-
 #endif

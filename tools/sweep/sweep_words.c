@@ -89,8 +89,8 @@ char *gs_sweep_others(const gs_sweep *sweep, uint32_t point, uint32_t dimension)
     return gs_need(text);
 }
 
-char *gs_dimension_number_text(const gs_dimension *dimension, double number,
-                               char out[GS_UNIT_TEXT_BYTES])
+/* A number of a dimension as people write it: "12.3 Gbit/s". Returns out. */
+static char *number_text(const gs_dimension *dimension, double number, char out[GS_UNIT_TEXT_BYTES])
 {
     if (strcmp(dimension->unit, "ns") == 0) {
         return gs_format_duration((gs_time_ns)llround(number), out);
@@ -131,10 +131,9 @@ static void tell_knee(const gs_sweep *sweep, const gs_sweep_knee *one, gs_page *
     FILE *out = gs_need(open_memstream(&text, &bytes));
     const char *key = gs_sweep_short_key(&sweep->grid.dimensions, one->dimension);
     fprintf(out, "Knee at %s = %s [%s, %s]%s%s: %s changes ", key,
-            gs_dimension_number_text(dimension, one->knee.at, at),
-            gs_dimension_number_text(dimension, one->knee.low, low),
-            gs_dimension_number_text(dimension, one->knee.high, high),
-            others[0] == '\0' ? "" : " of ", others, gs_sweep_objective_title(sweep->objective));
+            number_text(dimension, one->knee.at, at), number_text(dimension, one->knee.low, low),
+            number_text(dimension, one->knee.high, high), others[0] == '\0' ? "" : " of ", others,
+            gs_sweep_objective_title(sweep->objective));
     put_slope(dimension, key, one->knee.before, out);
     fputs(" below, ", out);
     put_slope(dimension, key, one->knee.after, out);
