@@ -286,6 +286,18 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
     }
 }
 
+static double dot(void *host, gs_peer self, gs_slice a, gs_slice b, uint32_t slot)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    double sum;
+    if (!gs_entity_memory_dot(&entity->memory, a, b, &sum)) {
+        refuse_floats(entity, "dot");
+    }
+    remind(entity, GS_PARCEL_LATER, slot, 0);
+    return sum;
+}
+
 static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last)
 {
@@ -364,6 +376,7 @@ const gs_host_calls gs_live_calls = {
     .timer = timer,
     .wake = wake,
     .vec = vec,
+    .dot = dot,
     .apply = apply,
     .open_forward = open_forward,
     .cancel_gradient = cancel_gradient,

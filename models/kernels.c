@@ -77,3 +77,34 @@ float gs_kernel_largest(const float *a, size_t count)
 {
     return GS_IS_WIDE ? largest_wide(a, count) : largest_body(a, count);
 }
+
+GS_WIDE_BODY double dot_body(const float *a, const float *b, size_t count)
+{
+    enum { LANES = 16 };
+    double sums[LANES] = {0.0};
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        for (size_t lane = 0; lane < LANES; lane++) {
+            sums[lane] += (double)a[i + lane] * (double)b[i + lane];
+        }
+    }
+    for (; i < count; i++) {
+        sums[i % LANES] += (double)a[i] * (double)b[i];
+    }
+    for (size_t half = LANES / 2; half > 0; half /= 2) {
+        for (size_t lane = 0; lane < half; lane++) {
+            sums[lane] += sums[lane + half];
+        }
+    }
+    return sums[0];
+}
+
+GS_WIDE static double dot_wide(const float *a, const float *b, size_t count)
+{
+    return dot_body(a, b, count);
+}
+
+double gs_kernel_dot(const float *a, const float *b, size_t count)
+{
+    return GS_IS_WIDE ? dot_wide(a, b, count) : dot_body(a, b, count);
+}

@@ -39,4 +39,8 @@ GS_KERNEL_LIST(GS_KERNEL_DECLARE)
 /* The largest magnitude of count floats; 0 of none, INFINITY where one of them is not finite. */
 float gs_kernel_largest(const float *a, size_t count);
 
+/* Sum over i of a[i] b[i], in double: 16 sums of every 16th product, added in pairs. A product of
+ * two floats is exact in double, so the bits are those of any compiler. */
+double gs_kernel_dot(const float *a, const float *b, size_t count);
+
 #endif

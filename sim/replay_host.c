@@ -287,6 +287,18 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
     }
 }
 
+static double dot(void *host, gs_peer self, gs_slice a, gs_slice b, uint32_t slot)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    double sum;
+    if (!gs_entity_memory_dot(&entity->memory, a, b, &sum)) {
+        refuse_floats(entity, "dot");
+    }
+    request(entity, slot, false);
+    return sum;
+}
+
 static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last)
 {
@@ -369,6 +381,7 @@ static const gs_host_calls calls = {
     .timer = timer,
     .wake = wake,
     .vec = vec,
+    .dot = dot,
     .apply = apply,
     .open_forward = open_forward,
     .cancel_gradient = cancel_gradient,

@@ -244,7 +244,11 @@ static gs_status make_net(gs_sim *sim, gs_error *err)
 static gs_status seal_net(gs_sim *sim, gs_error *err)
 {
     uint64_t flows = 0;
-    for (uint32_t i = 0; i < sim->entity_count && sim->layout.point_to_point; i++) {
+    bool talks = sim->layout.point_to_point;
+    for (uint32_t i = 0; i < sim->layout.communicator_count; i++) {
+        talks |= gs_communicator_agrees(&sim->layout.communicators[i]); /* over sockets */
+    }
+    for (uint32_t i = 0; i < sim->entity_count && talks; i++) {
         flows += sim->layout.outstanding_max[sim->entities[i].self.role];
     }
     bool private_allowed = !sim->layout.point_to_point && !sim->config.share_always;

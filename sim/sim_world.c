@@ -558,6 +558,21 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
     }
 }
 
+static double dot(void *host, gs_peer self, gs_slice a, gs_slice b, uint32_t slot)
+{
+    gs_sim *sim = host;
+    gs_sim_entity *entity = entity_of(sim, self);
+    bool is_square = a.vector == b.vector && a.offset == b.offset;
+    on_stream(sim, self, vector_ns(sim, entity, is_square ? 1 : 2, a.length), GS_SPAN_VECTOR);
+    gs_sim_work_settle(sim, index_of(sim, self));
+    double sum;
+    if (!gs_entity_memory_dot(&entity->memory, a, b, &sum)) {
+        unequal_slices(sim, self);
+    }
+    schedule_call(sim, new_call(sim, self, slot), entity->stream_free);
+    return sum;
+}
+
 static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last)
 {
@@ -648,6 +663,7 @@ const gs_host_calls gs_sim_host_calls = {
     .timer = timer,
     .wake = wake,
     .vec = vec,
+    .dot = dot,
     .apply = apply,
     .open_forward = open_forward,
     .cancel_gradient = cancel_gradient,

@@ -143,10 +143,17 @@ static inline uint32_t gs_collective_channels(const gs_collective *collective,
 const gs_collective *gs_collective_for(const gs_communicator *communicator,
                                        gs_collective_kind kind);
 
-/* What will be asked of a communicator: sum of 1 << gs_collective_kind. */
+/* What will be asked of a communicator: sum of 1 << gs_collective_kind; and whether its members
+ * agree on values. */
 static inline uint32_t gs_communicator_kinds(const gs_communicator *communicator)
 {
-    return communicator->kinds == 0 ? 1U << GS_ALL_REDUCE : communicator->kinds;
+    return communicator->kinds == 0 ? 1U << GS_ALL_REDUCE
+                                    : communicator->kinds & ~(uint32_t)GS_AGREES;
+}
+
+static inline bool gs_communicator_agrees(const gs_communicator *communicator)
+{
+    return (communicator->kinds & GS_AGREES) != 0;
 }
 
 /* "all_reduce" */

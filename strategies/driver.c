@@ -109,7 +109,7 @@ gs_driver *gs_driver_create(const gs_driver_config *config, gs_arena *arena)
         }
     }
     if (!create_state(driver, arena) || !gs_driver_requests_create(driver, arena) ||
-        !gs_driver_lines_create(driver, arena)) {
+        !gs_driver_lines_create(driver, arena) || !gs_driver_rounds_create(driver, arena)) {
         return NULL;
     }
     return driver;
@@ -146,6 +146,16 @@ static void open_step(gs_driver *driver, gs_plan plan)
     driver->cancelled = false;
     driver->plan = plan;
     driver->steps_begun++;
+}
+
+/* The last one that begins at that step or before. */
+static gs_phase phase_at(const gs_job *job, int64_t step)
+{
+    gs_phase phase = GS_PHASE_NORMAL;
+    for (uint32_t i = 0; i < job->phase_count && job->phases[i].from_step <= step; i++) {
+        phase = job->phases[i].phase;
+    }
+    return phase;
 }
 
 /* Of the samples of a pass. */
@@ -217,7 +227,9 @@ void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out)
     uint64_t services_before = driver->services_called;
     const gs_bucket_plan *buckets_before = driver->buckets;
     driver->buckets = driver->buckets_next;
-    gs_event event = {.at_ns = driver->now, .step = driver->steps_begun};
+    gs_event event = {.at_ns = driver->now,
+                      .step = driver->steps_begun,
+                      .phase = phase_at(driver->config.job, driver->steps_begun)};
     driver->hooks_deep++;
     gs_plan plan = driver->config.strategy->step_begin(driver, driver->state, &event);
     driver->hooks_deep--;
@@ -299,6 +311,10 @@ void gs_driver_message(gs_driver *driver, gs_time_ns at, const gs_message *messa
     if (!take_input(driver, at)) {
         return;
     }
+    if (message->is_note && message->tag >= GS_TAGS_MAX) {
+        gs_driver_rounds_note(driver, message);
+        return;
+    }
     if (message->is_note) {
         gs_event event = {.step = current_step(driver),
                           .from = message->from,
@@ -322,6 +338,10 @@ static void end_request(gs_driver *driver, uint32_t slot)
         event.from = done->with.message.from;
         event.tag = done->tag;
         memcpy(event.meta, done->with.message.meta, sizeof event.meta);
+    } else if (done->kind == REQUEST_DOT) {
+        event.scalar = done->with.scalar;
+    } else if (done->kind == REQUEST_AGREE) {
+        memcpy(event.agreed, done->with.agree.voice.values, sizeof event.agreed);
     }
     gs_driver_request_close(driver, slot);
     const gs_strategy *strategy = driver->config.strategy;
@@ -341,6 +361,11 @@ static void complete(gs_driver *driver, gs_time_ns at, uint32_t slot)
         gs_driver_line_end(driver, slot);
         end_request(driver, slot);
         gs_driver_line_start(driver, communicator);
+    } else if (driver->requests[slot].kind == REQUEST_AGREE) {
+        uint32_t communicator = driver->requests[slot].with.agree.communicator;
+        gs_driver_rounds_end(driver, slot);
+        end_request(driver, slot);
+        gs_driver_rounds_start(driver, communicator);
     } else {
         end_request(driver, slot);
     }

@@ -477,8 +477,7 @@ static uint32_t members_of(const gs_world *world, uint32_t communicator)
     return gs_group_size(world->config.layout->communicators[communicator].group, ranks_of(world));
 }
 
-/* Servers are in none. */
-static bool has_communicator(const gs_world *world, const char *service, uint32_t communicator)
+bool gs_driver_has_communicator(const gs_driver *world, const char *service, uint32_t communicator)
 {
     const gs_driver_config *config = &world->config;
     return gs_driver_has_index(world, service, "communicator", communicator,
@@ -489,7 +488,7 @@ static bool has_communicator(const gs_world *world, const char *service, uint32_
 static bool check_communicator(gs_world *world, uint32_t communicator, gs_collective_kind kind)
 {
     const char *service = gs_collective_kind_name(kind);
-    if (has_communicator(world, service, communicator) &&
+    if (gs_driver_has_communicator(world, service, communicator) &&
         (world->lines[communicator].kinds >> kind & 1U) == 0) {
         gs_driver_broke(world, GS_ECONTRACT,
                         "%s: the layout does not declare it for communicator %u", service,
@@ -552,7 +551,7 @@ gs_op gs_all_gather(gs_world *world, uint32_t communicator, gs_slice data, uint6
 gs_op gs_broadcast(gs_world *world, uint32_t communicator, gs_slice data, uint32_t root_member,
                    uint64_t label)
 {
-    if (!has_communicator(world, "broadcast", communicator) ||
+    if (!gs_driver_has_communicator(world, "broadcast", communicator) ||
         !gs_driver_has_index(world, "broadcast", "member", root_member,
                              members_of(world, communicator))) {
         return 0;
@@ -563,12 +562,14 @@ gs_op gs_broadcast(gs_world *world, uint32_t communicator, gs_slice data, uint32
 /* After a broken rule: who is alone, so that a hook may still divide by it. */
 uint32_t gs_members(const gs_world *world, uint32_t communicator)
 {
-    return has_communicator(world, "members", communicator) ? members_of(world, communicator) : 1;
+    return gs_driver_has_communicator(world, "members", communicator)
+               ? members_of(world, communicator)
+               : 1;
 }
 
 uint32_t gs_member(const gs_world *world, uint32_t communicator)
 {
-    if (!has_communicator(world, "member", communicator)) {
+    if (!gs_driver_has_communicator(world, "member", communicator)) {
         return 0;
     }
     return gs_group_member(world->config.layout->communicators[communicator].group, ranks_of(world),
@@ -578,7 +579,7 @@ uint32_t gs_member(const gs_world *world, uint32_t communicator)
 gs_slice gs_part(const gs_world *world, uint32_t communicator, gs_slice data, uint32_t member)
 {
     gs_slice part = {.vector = data.vector};
-    if (!has_communicator(world, "part", communicator) ||
+    if (!gs_driver_has_communicator(world, "part", communicator) ||
         !gs_driver_has_index(world, "part", "member", member, members_of(world, communicator)) ||
         !gs_driver_has_slice(world->self, "part", data)) {
         return part;

@@ -1,5 +1,6 @@
-/* The inside of the driver, shared by its three files and nobody else: driver.c (hooks and steps),
- * driver_requests.c (requests, lending, messages), driver_collectives.c (communicators). */
+/* The inside of the driver, shared by its four files and nobody else: driver.c (hooks and steps),
+ * driver_requests.c (requests, lending, messages), driver_collectives.c (communicators),
+ * driver_signals.c (sums of products, and what members agree on). */
 #ifndef GS_STRATEGIES_DRIVER_PARTS_H
 #define GS_STRATEGIES_DRIVER_PARTS_H
 
@@ -14,8 +15,17 @@ typedef enum request_kind {
     REQUEST_COLLECTIVE,
     REQUEST_SEND,
     REQUEST_RECV,
-    REQUEST_TIMER
+    REQUEST_TIMER,
+    REQUEST_DOT,
+    REQUEST_AGREE
 } request_kind;
+
+/* What a member brings to an agreement, or has of it so far. */
+typedef struct voice {
+    gs_agree_kind kind;
+    uint64_t label;
+    double values[GS_AGREE_VALUES];
+} voice;
 
 /* One outstanding request. */
 typedef struct request {
@@ -31,6 +41,11 @@ typedef struct request {
     union {
         gs_message message;        /* recv */
         gs_op_signature signature; /* collective */
+        double scalar;             /* dot */
+        struct {
+            uint32_t communicator;
+            voice voice;
+        } agree;
     } with;
 } request;
 
@@ -70,6 +85,20 @@ typedef struct line {
     edges sources;
     uint32_t first_inbox; /* of driver->inboxes: [sources.count] */
 } line;
+
+/* The line of agreements of one communicator; the first one runs. In stages: members above the
+ * largest power of two tell one below it (0), those below double what they know with partners twice
+ * as far apart each time, and tell those above (the last). A member cannot be a stage ahead of one
+ * that it waits for, so one place for what came is enough for each partner. */
+typedef struct round_line {
+    uint32_t first, last; /* slots, GS_NO_SLOT: empty */
+    uint32_t rounds;      /* of doubling */
+    uint32_t stage;       /* of the first, 0 to rounds + 1; */
+    bool has_told;        /* in it: its note has left, the partner's is waited for */
+    bool running;
+    bool *has_come; /* [rounds + 1], the last of who is above or below; NULL: none may be asked */
+    voice *came;    /* likewise */
+} round_line;
 
 typedef struct inbox {
     uint32_t communicator;
@@ -124,6 +153,7 @@ struct gs_world {
     gs_arena *arena; /* for the queue to grow */
 
     line *lines;
+    round_line *rounds; /* [communicators] of agreements */
     inbox *inboxes;
     uint32_t inbox_count;
 };
@@ -177,6 +207,22 @@ void gs_driver_line_start(gs_driver *driver, uint32_t communicator);
 /* A message looks for its recv; and a recv has found its message. */
 void gs_driver_match(gs_driver *driver, const gs_message *message);
 void gs_driver_matched(gs_driver *driver, uint32_t slot);
+
+/* driver_signals.c. The first agreement of a line has ended; the next one may start. */
+bool gs_driver_rounds_create(gs_driver *driver, gs_arena *arena);
+void gs_driver_rounds_end(gs_driver *driver, uint32_t slot);
+void gs_driver_rounds_start(gs_driver *driver, uint32_t communicator);
+/* Notes of agreements have the tags from GS_TAGS_MAX on. */
+void gs_driver_rounds_note(gs_driver *driver, const gs_message *note);
+/* The worker whose note the agreement that runs waits for. false: it waits for nobody. */
+bool gs_driver_rounds_wait(const gs_driver *driver, uint32_t communicator, uint32_t *out_rank);
+/* A worker whose note nobody has used. false: there is none. */
+bool gs_driver_rounds_left(const gs_driver *driver, uint32_t *out_rank);
+const char *gs_driver_agree_name(gs_agree_kind kind);
+
+/* Servers are in none: false after a broken rule. */
+bool gs_driver_has_communicator(const gs_driver *driver, const char *service,
+                                uint32_t communicator);
 
 /* Whether any of a slice is lent. */
 bool gs_driver_is_lent(const gs_driver *driver, gs_slice slice);

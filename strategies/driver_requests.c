@@ -196,6 +196,15 @@ static bool check_peer(gs_driver *driver, const char *service, gs_peer peer, boo
     return !driver->failed;
 }
 
+static bool check_tag(gs_driver *driver, const char *service, uint16_t tag)
+{
+    if (tag >= GS_TAGS_MAX) {
+        gs_driver_broke(driver, GS_ECONTRACT, "%s: tag %u is reserved; tags are 0 to %d", service,
+                        tag, GS_TAGS_MAX - 1);
+    }
+    return !driver->failed;
+}
+
 static gs_message message_to(const gs_driver *driver, gs_peer to, uint16_t tag, int64_t length,
                              const int64_t meta[4])
 {
@@ -251,7 +260,7 @@ gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const in
     bool coded = asks_coded && has_codec(world);
     bool copy = (flags & GS_SEND_COPY) != 0;
     if (!gs_driver_enter(world, "send") || !check_peer(world, "send", to, false) ||
-        !gs_driver_may_use(world, "send", data, false)) {
+        !check_tag(world, "send", tag) || !gs_driver_may_use(world, "send", data, false)) {
         return 0;
     }
     if (asks_coded && !may_code(world, "send")) {
@@ -283,7 +292,8 @@ gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const in
 
 void gs_note(gs_world *world, gs_peer to, uint16_t tag, const int64_t meta[4])
 {
-    if (!gs_driver_enter(world, "note") || !check_peer(world, "note", to, false)) {
+    if (!gs_driver_enter(world, "note") || !check_peer(world, "note", to, false) ||
+        !check_tag(world, "note", tag)) {
         return;
     }
     gs_message message = message_to(world, to, tag, 0, meta);
@@ -318,7 +328,7 @@ static bool land(gs_driver *driver, request *posted, const gs_message *message)
 gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64_t cookie)
 {
     if (!gs_driver_enter(world, "recv") || !check_peer(world, "recv", from, true) ||
-        !gs_driver_may_use(world, "recv", into, true)) {
+        !check_tag(world, "recv", tag) || !gs_driver_may_use(world, "recv", into, true)) {
         return 0;
     }
     uint32_t slot = gs_driver_request_open(world, REQUEST_RECV, into, false);
@@ -446,6 +456,14 @@ static gs_status describe(const request *left, gs_error *out)
     case REQUEST_TIMER:
         return gs_fail(out, GS_EDEADLOCK, "timer %llu (cookie %llu)", (unsigned long long)left->id,
                        (unsigned long long)left->cookie);
+    case REQUEST_DOT:
+        return gs_fail(out, GS_EDEADLOCK, "dot %llu (cookie %llu)", (unsigned long long)left->id,
+                       (unsigned long long)left->cookie);
+    case REQUEST_AGREE:
+        return gs_fail(out, GS_EDEADLOCK, "agree %llu (%s, label %llu, communicator %u)",
+                       (unsigned long long)left->id,
+                       gs_driver_agree_name(left->with.agree.voice.kind),
+                       (unsigned long long)left->cookie, left->with.agree.communicator);
     case REQUEST_FREE:
         break;
     }
@@ -480,11 +498,18 @@ bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
             return true;
         }
     }
+    uint32_t rank;
+    if (gs_driver_rounds_left(driver, &rank)) {
+        (void)gs_fail(&text, GS_ECONTRACT, "worker %u asked for an agreement, this one did not",
+                      rank);
+        put_text(out, out_bytes, &text);
+        return true;
+    }
     for (uint32_t slot = 0; slot < driver->request_capacity; slot++) {
         const request *left = &driver->requests[slot];
         /* Receives posted for the whole run may stay, but not what has landed and was not told. */
-        if (left->kind == REQUEST_COLLECTIVE || left->kind == REQUEST_SEND ||
-            left->kind == REQUEST_TIMER || (left->kind == REQUEST_RECV && left->landed)) {
+        bool may_stay = left->kind == REQUEST_RECV && !left->landed;
+        if (left->kind != REQUEST_FREE && !may_stay) {
             (void)describe(left, &text);
             put_text(out, out_bytes, &text);
             return true;
@@ -522,6 +547,11 @@ bool gs_driver_waits_for(const gs_driver *driver, char *out, size_t out_bytes)
                               driver->inboxes[of->lanes[i].waits_for].rank);
             }
         }
+    }
+    uint32_t rank;
+    if (oldest != NULL && oldest->kind == REQUEST_AGREE &&
+        gs_driver_rounds_wait(driver, oldest->with.agree.communicator, &rank)) {
+        (void)gs_fail(&on, GS_EDEADLOCK, ", which waits for worker %u", rank);
     }
     gs_error text;
     (void)gs_fail(&text, GS_EDEADLOCK, "%s %d, step %lld, waits for %.200s%.100s",

@@ -102,6 +102,9 @@ typedef struct gs_host_calls {
     /* Asks gs_driver_step_begin again on a later turn. */
     void (*wake)(void *host, gs_peer self);
     void (*vec)(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, double k);
+    /* The sum of gs_dot, of the vectors as all that was asked for before leaves them; NAN in
+     * timing-only hosts. Calls gs_driver_later(slot) once the entity's stream has come here. */
+    double (*dot)(void *host, gs_peer self, gs_slice a, gs_slice b, uint32_t slot);
     /* A slice of a vector of parameters, by the same elements of vector grad. last: the entity's
      * step ends with it. */
     void (*apply)(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,

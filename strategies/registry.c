@@ -139,10 +139,12 @@ static gs_status check_communicator(const gs_communicator *communicator, uint32_
                        "communicators[%u]: groups of %u workers, %u apart, do not tile %u workers",
                        index, group.size, group.stride, ranks);
     }
-    if (communicator->kinds >> GS_ALL_TO_ALL != 0) {
-        return gs_fail(err, GS_EINVAL,
-                       "communicators[%u]: kinds is %#x; bits above broadcast are of no service",
-                       index, communicator->kinds);
+    if ((communicator->kinds & ~(uint32_t)GS_AGREES) >> GS_ALL_TO_ALL != 0) {
+        return gs_fail(
+            err, GS_EINVAL,
+            "communicators[%u]: kinds is %#x; bits above broadcast are of no service, but for "
+            "GS_AGREES",
+            index, communicator->kinds);
     }
     const char *name = communicator->all_reduce;
     const gs_collective *named = name == NULL ? NULL : gs_collective_find(name);

@@ -52,6 +52,20 @@ typedef struct gs_unit_shape {
     int64_t rows, columns;
 } gs_unit_shape;
 
+/* What the user says of training from a step on: a hint, for strategies that pace themselves. */
+typedef enum gs_phase {
+    GS_PHASE_NORMAL,
+    GS_PHASE_WARMUP,
+    GS_PHASE_SPARSE,   /* little is learned: communication may wait */
+    GS_PHASE_CRITICAL, /* much is learned: it should not */
+    GS_PHASE_COUNT
+} gs_phase;
+
+typedef struct gs_phase_from {
+    int64_t from_step; /* of a worker, from 0 */
+    gs_phase phase;
+} gs_phase_from;
+
 /* What every entity knows of the job before it starts; equal on all of them. */
 typedef struct gs_job {
     uint32_t ranks;        /* workers, 1 to GS_ENTITIES_MAX */
@@ -70,6 +84,8 @@ typedef struct gs_job {
     /* [2 * ranks]: workers in the order in which rings of all of them go, then the place of each;
      * NULL: by number. Owner: the host. */
     const uint32_t *ring_order;
+    const gs_phase_from *phases; /* [phase_count] by ascending step; before the first: normal */
+    uint32_t phase_count;
 } gs_job;
 
 /* How gradient units become buckets: DDP's rule (strategies/bucket.h). */
@@ -97,11 +113,14 @@ typedef enum gs_collective_kind {
     GS_COLLECTIVE_KIND_COUNT
 } gs_collective_kind;
 
+/* Beside them: values of all members (gs_agree). Alone it opens no channels for data. */
+enum { GS_AGREES = 1 << GS_COLLECTIVE_KIND_COUNT };
+
 /* Workers that issue collectives together, one after the other. */
 typedef struct gs_communicator {
     gs_group group;
-    uint32_t
-        kinds; /* sum of 1 << gs_collective_kind that will be asked of it; 0: all-reduce only */
+    uint32_t kinds; /* sum of 1 << gs_collective_kind that will be asked of it, and GS_AGREES; 0:
+                       all-reduce only */
     const char *all_reduce; /* algorithm: a name of collectives.def; NULL: by the rules of
                                strategies/selection.h, or ring */
     bool coded;             /* its all-reduces carry a codec, where one is chosen */
@@ -156,11 +175,14 @@ typedef struct gs_plan {
     uint32_t closed_buckets;
 } gs_plan;
 
+enum { GS_AGREE_VALUES = 3 };
+
 /* What happened. By pointer, valid during the hook; members that a hook does not name are 0. */
 typedef struct gs_event {
     gs_time_ns at_ns; /* recorded by the host; there is no other time */
     gs_op op;         /* op_done, message */
-    uint64_t cookie;  /* op_done: the label of a collective; message: that of its recv */
+    uint64_t cookie;  /* op_done: the label of a collective or of an agreement; message: that of
+                         its recv */
     int64_t
         step; /* the entity's step, from 0; quiesce: the cut step, or -1 where the cut is its own */
     int64_t meta[4]; /* message */
@@ -170,6 +192,9 @@ typedef struct gs_event {
     bool is_note;    /* message: no data came with it */
     uint32_t bucket; /* bucket_ready: index in launch order */
     gs_slice slice;  /* bucket_ready: its part of GRAD; message: where the data lies */
+    gs_phase phase;  /* step_begin: as the user sees it */
+    double scalar;   /* op_done of gs_dot; NAN in timing-only runs */
+    double agreed[GS_AGREE_VALUES]; /* op_done of gs_agree */
 } gs_event;
 
 typedef struct gs_strategy {

@@ -16,6 +16,15 @@ typedef enum gs_vop {
     GS_VOP_COUNT
 } gs_vop;
 
+/* How each of three values of all members becomes one. A NAN among them makes a sum NAN; min and
+ * max leave it out, and are NAN where there is nothing else. There is one zero. */
+typedef enum gs_agree_kind {
+    GS_AGREE_SUM,
+    GS_AGREE_MIN,
+    GS_AGREE_MAX,
+    GS_AGREE_KINDS
+} gs_agree_kind;
+
 enum { GS_SEND_LENT = 0, GS_SEND_COPY = 1, GS_SEND_CODED = 2, GS_SEND_SAME = 4 };
 
 /* Who am I, and what is the job. */
@@ -52,6 +61,15 @@ void gs_end_step(gs_world *world);
  * nothing, and touches no vector. */
 void gs_drop(gs_world *world, gs_slice gradient);
 
+/* Sum over the elements of a times b (a == b: the square of its norm), as they are when the
+ * entity's stream comes here. Ends in op_done with this cookie and `scalar`; what is written later
+ * does not change it. Sums in double, in one order, the same in every host. A GRAD of mixed
+ * precision is times its loss scale. */
+gs_op gs_dot(gs_world *world, gs_slice a, gs_slice b, uint64_t cookie);
+
+/* Tags of send, recv and note are below this. */
+enum { GS_TAGS_MAX = 0xffe0 };
+
 /* To `to` on `tag`; op_done when it has left and the slice is free again. GS_SEND_COPY: a private
  * copy in stream order, the slice is free at once; op_done comes all the same, so that who sends
  * can keep to the at most copies_max that may be outstanding. GS_SEND_CODED: by the codec where one
@@ -79,6 +97,14 @@ gs_op gs_reduce_scatter(gs_world *world, uint32_t communicator, gs_slice data, u
 gs_op gs_all_gather(gs_world *world, uint32_t communicator, gs_slice data, uint64_t label);
 gs_op gs_broadcast(gs_world *world, uint32_t communicator, gs_slice data, uint32_t root_member,
                    uint64_t label);
+/* What all members of this worker's group know together: each value by its kind. Ends in op_done
+ * with the label as cookie and `agreed`, the same bits on all members. Costs ceil(log2 members)
+ * rounds of notes of 32 bytes, one more of both where members are no power of two; no vector is
+ * touched. Where the layout says GS_AGREES. Agreements of one communicator run and complete in
+ * issue order, beside its collectives. Members that ask for another label or kind end the run with
+ * GS_EMISMATCH. */
+gs_op gs_agree(gs_world *world, uint32_t communicator, gs_agree_kind kind,
+               const double values[GS_AGREE_VALUES], uint64_t label);
 /* How many members this worker's group has, which of them it is, and a member's part of a slice. */
 uint32_t gs_members(const gs_world *world, uint32_t communicator);
 uint32_t gs_member(const gs_world *world, uint32_t communicator);

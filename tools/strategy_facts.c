@@ -198,6 +198,9 @@ static char *talks_text(const gs_layout *layout, const gs_job *job)
                     gs_text("%s", gs_collective_for(communicator, (gs_collective_kind)kind)->name));
             }
         }
+        if (gs_communicator_agrees(communicator)) {
+            names = join(names, ", ", gs_text("agreements"));
+        }
         uint32_t size = gs_group_size(communicator->group, job->ranks);
         text = join(text, "; ",
                     gs_text("groups of %u (%s%s)", size, names,

@@ -202,6 +202,20 @@ bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst, gs
     return true;
 }
 
+bool gs_entity_memory_dot(const gs_entity_memory *memory, gs_slice a, gs_slice b, double *out)
+{
+    *out = (double)NAN;
+    if (memory->vectors.data == NULL) {
+        return true;
+    }
+    size_t count, b_count;
+    const float *first = floats_of(memory, a, &count);
+    const float *second = floats_of(memory, b, &b_count);
+    gs_numbers_settle(&memory->numbers);
+    *out = gs_kernel_dot(first, second, count < b_count ? count : b_count);
+    return count == b_count;
+}
+
 /* ---------------------------------------------------------------- learning */
 
 static float *state_of(const gs_entity_memory *memory, uint32_t vector)

@@ -126,6 +126,10 @@ GS_MUST_USE bool gs_entity_memory_put(gs_entity_memory *memory, gs_slice into,
 /* dst = vop(dst, a, k) by the kernel of that name. false: not the same number of floats. */
 GS_MUST_USE bool gs_entity_memory_vec(gs_entity_memory *memory, gs_vop vop, gs_slice dst,
                                       gs_slice a, double k);
+/* *out: the sum of the products of two slices' elements (gs_kernel_dot), as they are now; NAN in
+ * timing-only runs. false: not the same number of floats. */
+GS_MUST_USE bool gs_entity_memory_dot(const gs_entity_memory *memory, gs_slice a, gs_slice b,
+                                      double *out);
 /* The task's optimizer on a slice of vector param, by the same elements of vector grad; its state
  * belongs to param. Schedules are read at the samples that all ranks learned from before: of a
  * worker those before its last gradient, as if all ranks had done as many passes as it; of a server

@@ -94,6 +94,13 @@ static void vec(void *context, gs_peer self, gs_vop vop, gs_slice dst, gs_slice 
     (void)context, (void)self, (void)vop, (void)dst, (void)a, (void)k;
 }
 
+static double dot(void *context, gs_peer self, gs_slice a, gs_slice b, uint32_t slot)
+{
+    (void)a, (void)b;
+    later(context, self, slot);
+    return 1.0;
+}
+
 static void apply(void *context, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
                   bool last)
 {
@@ -123,6 +130,7 @@ static const gs_host_calls calls = {.channel = channel,
                                     .timer = timer,
                                     .wake = of_self,
                                     .vec = vec,
+                                    .dot = dot,
                                     .apply = apply,
                                     .open_forward = open_forward,
                                     .cancel_gradient = of_self,

@@ -178,10 +178,19 @@ Test(hosts, two_dependent_collectives_have_the_same_bytes_in_sim_and_live)
     expect_same_weights(&probe_two_stage);
 }
 
+Test(hosts, sums_and_agreements_have_the_same_bytes_in_sim_and_live)
+{
+    expect_same_weights(&probe_signals);
+}
+
 Test(hosts, a_state_that_moves_changes_nothing)
 {
-    const gs_strategy *const strategies[] = {gs_strategy_find("allreduce"), &probe_two_stage,
-                                             &probe_asp, &probe_push_sum, &probe_pair};
+    const gs_strategy *const strategies[] = {gs_strategy_find("allreduce"),
+                                             &probe_two_stage,
+                                             &probe_signals,
+                                             &probe_asp,
+                                             &probe_push_sum,
+                                             &probe_pair};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         gs_sim_result still, moved;
         gs_sim_destroy(simulate(strategies[i], 0, false, &still));

@@ -26,6 +26,7 @@ static void expect(bool condition, const char *what, const char *of)
 
 typedef struct side {
     gs_entity_memory memory;
+    double products; /* of all steps */
     gs_task_workspace *workspace;
 } side;
 
@@ -44,6 +45,7 @@ static bool are_equal(const side *here, const side *there)
         ok = ok && count == other && memcmp(a, b, count * sizeof *a) == 0;
     }
     return ok && isfinite(here->memory.applied_max) &&
+           memcmp(&here->products, &there->products, sizeof(double)) == 0 &&
            memcmp(&here->memory.applied_max, &there->memory.applied_max, sizeof(double)) == 0;
 }
 
@@ -72,6 +74,11 @@ static void step(side *at, int64_t elements, float *from_outside)
     expect(gs_entity_memory_vec(memory, GS_VOP_scale, slice(GS_GRAD, 0, elements),
                                 slice(GS_GRAD, 0, elements), 0.5),
            "refused", "vec");
+    double product;
+    expect(gs_entity_memory_dot(memory, slice(GS_GRAD, 0, elements), slice(GS_OWN, 0, elements),
+                                &product),
+           "refused", "dot");
+    at->products += product;
     /* An apply of what a vec before it made, as hosts put it off. */
     gs_entity_work work[2];
     expect(gs_entity_memory_plan_vec(memory, GS_VOP_axpy, slice(GS_GRAD, 0, elements),

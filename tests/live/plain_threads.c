@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { RANKS = 4, STEPS = 4, KINDS = 6, MODES = 2 * GS_DELAY_COUNT };
+enum { RANKS = 4, STEPS = 4, KINDS = 7, MODES = 2 * GS_DELAY_COUNT };
 
 static int failures;
 
@@ -85,7 +85,8 @@ int main(void)
                                                   &probe_asp,
                                                   &probe_pair,
                                                   &probe_push_sum,
-                                                  &probe_two_stage};
+                                                  &probe_two_stage,
+                                                  &probe_signals};
     probe_job made;
     probe_job_init(&made, RANKS);
     for (int kind = 0; kind < KINDS; kind++) {

@@ -269,8 +269,12 @@ Test(live, slices_that_would_pair_unequal_floats_are_refused)
 
 Test(live, without_a_task_only_times_and_messages_are_left)
 {
-    const gs_strategy *const strategies[] = {gs_strategy_find("allreduce"), &probe_asp,
-                                             &probe_push_sum, &probe_pair, &probe_two_stage};
+    const gs_strategy *const strategies[] = {gs_strategy_find("allreduce"),
+                                             &probe_asp,
+                                             &probe_push_sum,
+                                             &probe_pair,
+                                             &probe_two_stage,
+                                             &probe_signals};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         for (int rendezvous = 0; rendezvous < 2; rendezvous++) {
             prepare(strategies[i]);
@@ -288,8 +292,12 @@ Test(live, one_rank_runs_alone)
 {
     probe_job_fini(&made);
     probe_job_init(&made, 1);
-    const gs_strategy *const strategies[] = {gs_strategy_find("allreduce"), &probe_asp,
-                                             &probe_push_sum, &probe_pair, &probe_two_stage};
+    const gs_strategy *const strategies[] = {gs_strategy_find("allreduce"),
+                                             &probe_asp,
+                                             &probe_push_sum,
+                                             &probe_pair,
+                                             &probe_two_stage,
+                                             &probe_signals};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         prepare(strategies[i]);
         gs_live_destroy(run());

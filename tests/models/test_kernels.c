@@ -69,8 +69,7 @@ Test(kernels, a_product_is_rounded_before_it_is_added)
     cr_expect(d == 0.0F, "%a", (double)d);
 }
 
-Test(kernels, nothing_behind_the_count_is_touched)
-{
+Test(kernels, nothing_behind_the_count_is_touched){
 #define TOUCHES_NOTHING(name, formula)                                                             \
     {                                                                                              \
         float d[COUNT];                                                                            \
@@ -82,4 +81,37 @@ Test(kernels, nothing_behind_the_count_is_touched)
     }
     GS_KERNEL_LIST(TOUCHES_NOTHING)
 #undef TOUCHES_NOTHING
+}
+
+/* 3 - 128 + 0.1875 - 2^20 - 3.5 */
+Test(kernels, dot_sums_products_in_double)
+{
+    cr_expect_eq(gs_kernel_dot(A, B, COUNT), -1048704.3125);
+    cr_expect_eq(gs_kernel_dot(A, B, 0), 0.0);
+}
+
+/* The order of the comment in kernels.h, written down lane by lane. */
+Test(kernels, dot_has_one_order)
+{
+    enum { LANES = 16, MANY = 5 * LANES + 7 };
+    float a[MANY], b[MANY];
+    for (int i = 0; i < MANY; i++) {
+        a[i] = 1.0F / (float)(3 * i + 1);
+        b[i] = (float)(i % 7) - 3.3F;
+    }
+    for (size_t count = 0; count <= MANY; count++) {
+        double lanes[LANES] = {0.0};
+        for (size_t i = 0; i < count; i++) {
+            lanes[i % LANES] += (double)a[i] * (double)b[i];
+        }
+        double eight[8], four[4];
+        for (int i = 0; i < 8; i++) {
+            eight[i] = lanes[i] + lanes[i + 8];
+        }
+        for (int i = 0; i < 4; i++) {
+            four[i] = eight[i] + eight[i + 4];
+        }
+        double wanted = four[0] + four[2] + (four[1] + four[3]);
+        cr_expect_eq(gs_kernel_dot(a, b, count), wanted, "%zu", count);
+    }
 }

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { RANKS = 6, STEPS = 8, KINDS = 7, THREADS = 4 };
+enum { RANKS = 6, STEPS = 8, KINDS = 8, THREADS = 4 };
 
 typedef struct kind {
     const gs_strategy *strategy; /* NULL: all-reduce, of a model large enough to share a sum out */
@@ -56,7 +56,8 @@ int main(void)
                                {&probe_asp, NULL},
                                {&probe_pair, NULL},
                                {&probe_push_sum, NULL},
-                               {&probe_two_stage, NULL}};
+                               {&probe_two_stage, NULL},
+                               {&probe_signals, NULL}};
     for (int i = 0; i < KINDS; i++) {
         gs_sim_result one = run(&kinds[i], 1);
         gs_sim_result more = run(&kinds[i], THREADS);

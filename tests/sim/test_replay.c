@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { RANKS = 3, STEPS = 4, KINDS = 8, RUNS = 160 };
+enum { RANKS = 3, STEPS = 4, KINDS = 9, RUNS = 160 };
 
 static probe_job made;
 
@@ -33,7 +33,8 @@ static const gs_strategy *strategy_at(int index)
                                                   &probe_asp,
                                                   gs_strategy_find("horovod"),
                                                   gs_strategy_find("cross_barrier"),
-                                                  gs_strategy_find("k_batch_sync")};
+                                                  gs_strategy_find("k_batch_sync"),
+                                                  &probe_signals};
     return strategies[index % KINDS];
 }
 

@@ -71,8 +71,8 @@ static void learn(uint32_t ranks, int64_t steps)
 
 Test(sim_threads, change_no_bit_of_any_strategy)
 {
-    const gs_strategy *const strategies[] = {NULL, &probe_asp, &probe_pair, &probe_push_sum,
-                                             &probe_two_stage};
+    const gs_strategy *const strategies[] = {
+        NULL, &probe_asp, &probe_pair, &probe_push_sum, &probe_two_stage, &probe_signals};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         learn(6, 10);
         job.scenario.noise.compute = (gs_noise_law){.law = GS_LAW_LOGNORMAL, .cv = 0.3};

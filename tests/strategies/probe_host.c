@@ -5,6 +5,8 @@
 #include "strategies/registry.h"
 #include "strategies/world.h"
 
+#include <string.h>
+
 static const int64_t units[] = {10, 20, 30};
 static int moved; /* a handle for payloads */
 
@@ -78,8 +80,8 @@ static void send(void *host, const gs_message *message, gs_slice data, uint32_t 
 
 static void note(void *host, const gs_message *message)
 {
-    (void)message;
     ((probe_host *)host)->notes_sent++;
+    ((probe_host *)host)->last_note = *message;
 }
 
 static void take(void *host, gs_peer self, gs_slice into, const gs_message *message)
@@ -110,6 +112,13 @@ static void vec(void *host, gs_peer self, gs_vop vop, gs_slice dst, gs_slice a, 
 {
     (void)self, (void)vop, (void)dst, (void)a, (void)k;
     ((probe_host *)host)->vecs++;
+}
+
+static double dot(void *host, gs_peer self, gs_slice a, gs_slice b, uint32_t slot)
+{
+    (void)self, (void)a, (void)b;
+    keep_slot(host, slot);
+    return ((probe_host *)host)->product;
 }
 
 static void apply(void *host, gs_peer self, gs_slice param, uint32_t grad, double rate_scale,
@@ -173,6 +182,7 @@ static const gs_host_calls calls = {
     .timer = timer,
     .wake = wake,
     .vec = vec,
+    .dot = dot,
     .apply = apply,
     .open_forward = open_forward,
     .cancel_gradient = cancel_gradient,
@@ -286,6 +296,17 @@ void probe_host_message(probe_host *host, gs_peer from, uint16_t tag, int64_t le
 void probe_host_note(probe_host *host, gs_peer from, uint16_t tag)
 {
     gs_message message = {.from = from, .tag = tag, .is_note = true};
+    gs_driver_message(host->driver, 0, &message);
+}
+
+void probe_host_voice(probe_host *host, gs_peer from, uint32_t communicator, gs_agree_kind kind,
+                      const double values[GS_AGREE_VALUES], uint64_t label)
+{
+    gs_message message = {.from = from,
+                          .tag = (uint16_t)(GS_TAGS_MAX + communicator * GS_AGREE_KINDS + kind),
+                          .is_note = true};
+    memcpy(message.meta, values, GS_AGREE_VALUES * sizeof *values);
+    message.meta[GS_AGREE_VALUES] = (int64_t)label;
     gs_driver_message(host->driver, 0, &message);
 }
 

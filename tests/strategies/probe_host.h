@@ -20,6 +20,8 @@ typedef struct probe_host {
     int parts_sent, notes_sent, wakes, drained, vecs, steps_ended, cancelled;
     int64_t applied, dropped; /* elements */
     gs_time_ns timer_ns;      /* of the last timer */
+    double product;           /* what every dot comes to */
+    gs_message last_note;     /* that was sent */
     uint32_t open_from;       /* bucket that was opened last */
     bool other_op;            /* absorb finds a part of another op */
 } probe_host;
@@ -40,6 +42,9 @@ void probe_host_units(probe_host *host, uint32_t count); /* the last `count` uni
 void probe_host_backward(probe_host *host); /* a whole step: begin, units, backward_done */
 void probe_host_message(probe_host *host, gs_peer from, uint16_t tag, int64_t length);
 void probe_host_note(probe_host *host, gs_peer from, uint16_t tag);
+/* Of an agreement, as its peer sends it. */
+void probe_host_voice(probe_host *host, gs_peer from, uint32_t communicator, gs_agree_kind kind,
+                      const double values[GS_AGREE_VALUES], uint64_t label);
 void probe_host_quiesce(probe_host *host);
 /* Completes the oldest of slots. */
 void probe_host_sent(probe_host *host);

@@ -16,6 +16,7 @@ enum { PROBE_RANKS_MAX = 16 };
 extern const gs_strategy probe_asp;       /* asynchronous parameter server */
 extern const gs_strategy probe_pair;      /* atomic pair averaging, delta form */
 extern const gs_strategy probe_push_sum;  /* gossip with weights */
+extern const gs_strategy probe_signals;   /* sums of products and agreements */
 extern const gs_strategy probe_two_stage; /* two dependent collectives a bucket */
 
 /* Own vector of probe_push_sum and probe_pair: the sum of what the worker's own gradients did to

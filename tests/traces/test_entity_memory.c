@@ -77,6 +77,31 @@ Test(entity_memory, starts_with_the_parameters_of_the_task_and_zeros)
     }
 }
 
+/* Elements count from the last float. */
+Test(entity_memory, a_sum_of_products_is_of_the_floats_of_both_slices)
+{
+    const float *floats = vector(GS_PARAM) + made.count - 13;
+    double wanted = 0.0, found;
+    for (int i = 0; i < 3; i++) {
+        wanted += (double)floats[i] * (double)floats[i];
+    }
+    cr_assert(
+        gs_entity_memory_dot(&memory, slice(GS_PARAM, 10, 3), slice(GS_PARAM, 10, 3), &found));
+    cr_expect(fabs(found - wanted) <= 1e-15 * wanted && wanted > 0.0, "%g", found);
+    cr_assert(gs_entity_memory_dot(&memory, slice(GS_PARAM, 10, 3), slice(GS_OWN, 0, 3), &found));
+    cr_expect_eq(found, 0.0);
+}
+
+Test(entity_memory, a_sum_of_products_is_no_number_where_there_are_no_floats)
+{
+    gs_entity_memory_config config = config_of(1);
+    config.task = NULL;
+    make(&config);
+    double found = 0.0;
+    cr_assert(gs_entity_memory_dot(&memory, slice(GS_PARAM, 10, 3), slice(GS_OWN, 0, 3), &found));
+    cr_expect(isnan(found));
+}
+
 static bool copy_of(const gs_entity_memory *of, gs_slice slice, gs_payload_pool *from,
                     gs_payload **out)
 {
