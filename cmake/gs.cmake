@@ -82,6 +82,7 @@ function(gs_version_header)
   add_custom_target(gs_version ALL
     COMMAND ${CMAKE_COMMAND} -DOUT=${CMAKE_BINARY_DIR}/generated/gs_version.h
             -DVERSION=${PROJECT_VERSION} -DSOURCE=${CMAKE_SOURCE_DIR} -DTYPE=${CMAKE_BUILD_TYPE}
+            -DSANITIZE=${GS_SANITIZE}
             "-DCUDA_TOOLKIT=${GS_CUDA_TOOLKIT}" "-DNCCL=${GS_NCCL}"
             -P ${CMAKE_SOURCE_DIR}/cmake/version.cmake
     BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/gs_version.h

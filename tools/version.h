@@ -4,7 +4,8 @@
 
 #include "traces/environment.h"
 
-/* "gradsync 0.1.0 (commit 3f2a91c, Debug, gcc 12.2.0)". Static storage. */
+/* "gradsync 0.1.0 (commit 3f2a91c, Debug, gcc 12.2.0)", with sanitizers "..., Debug, sanitizers
+ * address,undefined, gcc ...". Static storage. */
 const char *gs_version_line(void);
 const char *gs_version_number(void);
 const char *gs_version_date(void); /* of the commit, "2026-11-29", or "" */
