@@ -62,13 +62,11 @@ static char *sure_step_text(const gs_sim_report *report, const gs_spread *step)
                    report->is_measured ? "runs" : "seeds");
 }
 
-/* Fewer parts of the label, then earlier in the file: rows stand in its order. */
+/* The simpler one, or the earlier in the file: rows stand in its order. */
 static const gs_sim_row *simpler(const gs_sim_row *a, const gs_sim_row *b)
 {
-    if (gs_label_parts(a->label) != gs_label_parts(b->label)) {
-        return gs_label_parts(a->label) < gs_label_parts(b->label) ? a : b;
-    }
-    return a < b ? a : b;
+    int order = gs_simpler_compare(a->label, b->label);
+    return order < 0 || (order == 0 && a < b) ? a : b;
 }
 
 /* " The largest part of a step of X is input, 64 %." where that is not communication. */

@@ -83,15 +83,11 @@ double gs_arm_samples(const gs_recommend *all, const gs_arm *arm)
                                : mean_of(rate->samples, rate->seeds);
 }
 
-/* The simpler one: fewer parts of its label, then earlier in the list. */
+/* The simpler one, or the earlier in the list. */
 static const gs_arm *simpler_arm(const gs_arm *a, const gs_arm *b)
 {
-    size_t parts_a = gs_label_parts(a->label);
-    size_t parts_b = gs_label_parts(b->label);
-    if (parts_a != parts_b) {
-        return parts_a < parts_b ? a : b;
-    }
-    return a < b ? a : b;
+    int order = gs_simpler_compare(a->label, b->label);
+    return order < 0 || (order == 0 && a < b) ? a : b;
 }
 
 /* --- the race --------------------------------------------------------------------------------- */
