@@ -94,8 +94,10 @@ static void put_program(FILE *out)
     fprintf(out, "\nFlags of every verb, before or after it:\n");
     put_flags(GS_VERB_completion, out);
     fprintf(out, "\nFirst steps: gradsync sim demo-ethernet; gradsync help sim\n"
-                 "Exit codes: 0 done, 1 failed, 2 usage or unreadable input, 5 outside the "
-                 "calibrated range\nwith --strict, 129, 130 and 143 interrupted\n");
+                 "Exit codes: 0 done, 1 failed, 2 usage or unreadable input, 3 a gate of compare "
+                 "failed, 4 it is\ninconclusive with --inconclusive fail, 5 outside the calibrated "
+                 "range with --strict or of validate's\ntolerance, 6 runs that cannot be compared, "
+                 "129, 130 and 143 interrupted\n");
 }
 
 static void put_verb(gs_verb_id id, FILE *out)

@@ -11,8 +11,8 @@ const char *const gs_arm_family_keys[GS_FAMILY_COUNT] = {"exact", "lossy", "loca
 const char *const gs_arm_family_words[GS_FAMILY_COUNT] = {
     "the same updates as plain SGD", "as many updates, less exact", "other updates than plain SGD",
     "updates that depend on timing"};
-const char *const gs_arm_state_keys[GS_ARM_STATE_COUNT] = {"in",  "refused", "dominated",
-                                                           "out", "limit",   "failed"};
+const char *const gs_arm_state_keys[GS_ARM_STATE_COUNT] = {"in",    "refused", "dominated", "out",
+                                                           "limit", "failed",  "untried"};
 
 static const char *const bundled[] = {
 #define GS_ARM(word) word,

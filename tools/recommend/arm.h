@@ -28,14 +28,13 @@ typedef enum gs_arm_state {
     GS_ARM_OUT,       /* lost the race */
     GS_ARM_LIMIT,     /* below --min-accuracy or --min-fidelity */
     GS_ARM_FAILED,    /* no run ended well at any rate */
+    GS_ARM_UNTRIED,   /* --budget had no time for it */
     GS_ARM_STATE_COUNT
 } gs_arm_state;
 
 extern const char *const gs_arm_state_keys[GS_ARM_STATE_COUNT];
 
-enum { GS_RATES = 5, GS_RATE_SEEDS = 5, GS_RACE_SEEDS_MAX = 16, GS_CONFIRM_SEEDS_MAX = 30 };
-
-#define GS_RATE_FACTOR_MAX 4.0 /* factors of a rate are tried from its inverse to this */
+enum { GS_RATES = 11, GS_RATE_SEEDS = 5, GS_RACE_SEEDS_MAX = 16, GS_CONFIRM_SEEDS_MAX = 30 };
 
 /* An arm at one learning rate. Values are of the objective: lower is better, INFINITY: the target
  * was not reached. */
@@ -59,7 +58,7 @@ typedef struct gs_arm {
     double price;                /* what a ns of it costs in the objective */
     double sample_ns;            /* time per sample of the timing model, all ranks together */
     double wire_bytes;           /* likewise, per NIC and step */
-    gs_arm_rate rates[GS_RATES]; /* [0]: the scenario's own rate */
+    gs_arm_rate rates[GS_RATES]; /* [0]: the scenario's own rate; no seeds: not tried */
     uint32_t rate;               /* the chosen one */
     const char *first_error;     /* of a run at any of them, or NULL */
     bool is_shared_rate;         /* tuned through another arm with the same updates */
@@ -76,7 +75,7 @@ typedef struct gs_arm_reader {
     const char *name;         /* of the scenario, for errors */
     const char *text;         /* the resolved scenario */
     const char *overrides[4]; /* words for every arm */
-    size_t override_count;    /* at most 3: a rate may come after them */
+    size_t override_count;
     const char *data_dir, *user_dir;
     gs_arena *arena; /* owner of what is read, but for scenario->resolved */
 } gs_arm_reader;

@@ -93,6 +93,17 @@ static int check_limits(const gs_recommend *all)
     return check_prices(all);
 }
 
+/* Strategies that differ by 1 % are told apart only where the evaluations that see the target
+ * reached are not much further apart: a thousandth of the budget, a hundredth of a tenth of it. */
+static int64_t evaluation_steps(const gs_scenario *scenario)
+{
+    enum { EVALUATIONS = 1000 };
+    int64_t own = gs_scenario_evaluation_steps(scenario);
+    int64_t fine = scenario->workload.budget_steps / EVALUATIONS;
+    fine = fine > 1 ? fine : 1;
+    return fine < own ? fine : own;
+}
+
 static void take_flags(const gs_cli *cli, const gs_scenario *scenario, gs_recommend *out)
 {
     const gs_flags *flags = &cli->flags;
@@ -114,6 +125,8 @@ static void take_flags(const gs_cli *cli, const gs_scenario *scenario, gs_recomm
     };
     out->own_jobs = out->jobs;
     out->learns = scenario->workload.real_gradients && out->target > 0.0;
+    out->evaluation_steps =
+        out->learns ? evaluation_steps(scenario) : gs_scenario_evaluation_steps(scenario);
     gs_arena_init(&out->arena);
 }
 
@@ -138,6 +151,12 @@ static void start_reader(gs_recommend *all, char *text)
     }
     if (all->scenario->stops_at_target) {
         all->reader.overrides[all->reader.override_count++] = "evaluate.stop=budget";
+    }
+    if (all->evaluation_steps < gs_scenario_evaluation_steps(all->scenario)) {
+        char word[WORD_BYTES];
+        snprintf(word, sizeof word, "evaluate.every=%" PRId64, all->evaluation_steps);
+        all->reader.overrides[all->reader.override_count++] =
+            gs_need(gs_arena_text(&all->arena, word));
     }
 }
 
@@ -355,17 +374,28 @@ static char *header_text(const gs_recommend *all, const gs_loaded *loaded)
     size_t bytes = 0;
     FILE *out = gs_need(open_memstream(&text, &bytes));
     uint32_t counts[GS_ARM_STATE_COUNT] = {0};
+    uint32_t confirmed = 0;
     gs_sim_batch_header(all->cli, loaded, NULL, out);
     for (uint32_t i = 0; i < all->arm_count; i++) {
         counts[all->arms[i].state]++;
+        confirmed += all->arms[i].outcomes != NULL ? 1 : 0;
     }
     fprintf(out,
             "%u strategies: %u do not run here, %u cannot win by the timing model, %u lost the "
-            "race, %u failed, %u outside the limits, %u confirmed on %u fresh seeds; %" PRIu64
-            " simulations\n",
+            "race, %u failed, %u outside the limits, %u in",
             all->arm_count, counts[GS_ARM_REFUSED], counts[GS_ARM_DOMINATED], counts[GS_ARM_OUT],
-            counts[GS_ARM_FAILED], counts[GS_ARM_LIMIT], counts[GS_ARM_IN], all->confirm_seeds,
-            all->runs);
+            counts[GS_ARM_FAILED], counts[GS_ARM_LIMIT], counts[GS_ARM_IN]);
+    if (counts[GS_ARM_UNTRIED] > 0) {
+        fprintf(out, ", %u not tried", counts[GS_ARM_UNTRIED]);
+    }
+    fprintf(out, "; %u confirmed on %u fresh seeds; %" PRIu64 " simulations\n", confirmed,
+            all->confirm_seeds, all->runs);
+    if (all->evaluation_steps < gs_scenario_evaluation_steps(all->scenario)) {
+        fprintf(out,
+                "the target is looked for every %" PRId64 " steps, not %" PRId64
+                ": strategies are told apart by it\n",
+                all->evaluation_steps, gs_scenario_evaluation_steps(all->scenario));
+    }
     if (!all->learns) {
         fputs("no target to reach with real gradients: only strategies with the updates of plain "
               "SGD are compared, by time per sample\n",

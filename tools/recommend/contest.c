@@ -2,8 +2,8 @@
 
 #include "base/assert.h"
 #include "tools/message.h"
+#include "tools/recommend/standings.h"
 #include "tools/scenario_load.h"
-#include "tools/simpler.h"
 #include "traces/stats/power.h"
 #include "traces/stats/race.h"
 
@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A difference that matters, the chance to find it, and one that does not matter. */
+/* A difference that matters, and the chance to find it. */
 #define FOUND_RATIO 1.03
 #define FOUND_POWER 0.8
-#define SAME_RATIO  1.01
 
 /* --- what is known of an arm ------------------------------------------------------------------ */
 
@@ -83,13 +82,6 @@ double gs_arm_samples(const gs_recommend *all, const gs_arm *arm)
                                : mean_of(rate->samples, rate->seeds);
 }
 
-/* The simpler one, or the earlier in the list. */
-static const gs_arm *simpler_arm(const gs_arm *a, const gs_arm *b)
-{
-    int order = gs_simpler_compare(a->label, b->label);
-    return order < 0 || (order == 0 && a < b) ? a : b;
-}
-
 /* --- the race --------------------------------------------------------------------------------- */
 
 typedef struct race_state {
@@ -107,8 +99,7 @@ static double cell_of(const race_state *state)
     double best = (double)INFINITY;
     double cell = 0.0;
     double samples = (double)gs_scenario_budget_samples(scenario) *
-                     (double)gs_scenario_evaluation_steps(scenario) /
-                     (double)scenario->workload.budget_steps;
+                     (double)state->all->evaluation_steps / (double)scenario->workload.budget_steps;
     for (uint32_t i = 0; i < state->count; i++) {
         double own = gs_arm_estimate(state->all, state->arms[i]);
         if (own < best) {
@@ -285,24 +276,34 @@ static uint32_t sort_in(const gs_recommend *all, gs_arm **out)
     return count;
 }
 
-uint32_t gs_confirm_seeds(const gs_recommend *all)
+/* To tell an arm from the best one: a difference of 3 %, or half of what the race has seen between
+ * them where that is more, by the spread seen there. */
+static uint32_t seeds_for(const gs_recommend *all, const gs_arm *best, const gs_arm *arm,
+                          uint32_t least)
 {
-    gs_arm **in = gs_need(calloc((size_t)all->arm_count + 1, sizeof *in));
-    uint32_t count = sort_in(all, in);
+    uint32_t both = best->race_seeds < arm->race_seeds ? best->race_seeds : arm->race_seeds;
+    uint32_t seeds = least;
+    gs_paired_ratio ratio;
+    if (gs_paired_ratio_of(best->race, arm->race, both, all->scenario->alpha, &ratio) != GS_OK) {
+        gs_need(NULL);
+    }
+    double seen = fabs(log(ratio.value)) / 2.0;
+    double shift = seen > log(FOUND_RATIO) ? seen : log(FOUND_RATIO);
+    while (ratio.spread > 0.0 && seeds < GS_CONFIRM_SEEDS_MAX &&
+           (seeds < 2 ||
+            gs_detectable_shift(seeds, ratio.spread, all->scenario->alpha, FOUND_POWER) > shift)) {
+        seeds++;
+    }
+    return seeds;
+}
+
+uint32_t gs_confirm_seeds(const gs_recommend *all, gs_arm *const *finalists, uint32_t count)
+{
     uint32_t asked = (uint32_t)all->scenario->seeds;
     uint32_t seeds = asked < GS_CONFIRM_SEEDS_MAX ? asked : GS_CONFIRM_SEEDS_MAX;
     bool is_given = all->cli->from[GS_FLAG_seeds] == GS_FROM_FLAG;
-    gs_paired_ratio ratio = {.spread = (double)NAN};
-    if (count > 1 && in[0]->race_seeds == in[1]->race_seeds && in[0]->race_seeds > 1 &&
-        gs_paired_ratio_of(in[0]->race, in[1]->race, in[0]->race_seeds, all->scenario->alpha,
-                           &ratio) != GS_OK) {
-        gs_need(NULL);
-    }
-    free(in);
-    while (!is_given && ratio.spread > 0.0 && seeds < GS_CONFIRM_SEEDS_MAX &&
-           gs_detectable_shift(seeds, ratio.spread, all->scenario->alpha, FOUND_POWER) >
-               log(FOUND_RATIO)) {
-        seeds++;
+    for (uint32_t i = 1; i < count && !is_given; i++) {
+        seeds = seeds_for(all, finalists[0], finalists[i], seeds);
     }
     return seeds;
 }
@@ -346,6 +347,24 @@ static void check_limits(gs_recommend *all, gs_arm *arm)
     }
 }
 
+/* Of those that lost the race the one that stood best and is not chosen yet; NULL: there is none.
+ */
+static gs_arm *best_loser(const gs_recommend *all, gs_arm *const *chosen, uint32_t count)
+{
+    gs_arm *best = NULL;
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        gs_arm *arm = &all->arms[i];
+        bool may = arm->state == GS_ARM_OUT && reached_of(arm->race, arm->race_seeds) > 0;
+        for (uint32_t k = 0; k < count; k++) {
+            may = may && chosen[k] != arm;
+        }
+        if (may && (best == NULL || standing_of(all, arm) < standing_of(all, best))) {
+            best = arm;
+        }
+    }
+    return best;
+}
+
 static uint32_t choose_finalists(gs_recommend *all, gs_arm **out)
 {
     gs_arm **in = gs_need(calloc((size_t)all->arm_count + 1, sizeof *in));
@@ -369,6 +388,10 @@ static uint32_t choose_finalists(gs_recommend *all, gs_arm **out)
             out[chosen++] = arm;
         }
     }
+    for (gs_arm *next = best_loser(all, out, chosen); chosen < GS_FINALISTS_MIN && next != NULL;
+         next = best_loser(all, out, chosen)) {
+        out[chosen++] = next;
+    }
     free(in);
     return chosen;
 }
@@ -378,7 +401,7 @@ bool gs_confirm_arms(gs_recommend *all)
     gs_arm *finalists[GS_FINALISTS_MAX + 1];
     const gs_scenario *variants[GS_FINALISTS_MAX + 1];
     uint32_t count = choose_finalists(all, finalists);
-    all->confirm_seeds = gs_confirm_seeds(all);
+    all->confirm_seeds = gs_confirm_seeds(all, finalists, count);
     while (all->confirm_seeds > GS_CONFIRM_SEEDS_MIN &&
            !gs_trial_affords(all, (uint64_t)count * all->confirm_seeds, true,
                              "as many seeds as the confirmation needs")) {
@@ -428,37 +451,29 @@ static bool is_candidate(const gs_recommend *all, const gs_arm *arm)
     return arm->state == GS_ARM_IN && gs_confirmed_reached(all, arm) > 0;
 }
 
-/* As good as the leader, or so near that it does not matter, and as sure of the target. */
-static bool is_tie(const gs_recommend *all, const gs_arm *arm, const gs_arm *leader)
-{
-    gs_paired_ratio ratio = gs_confirmed_ratio(all, arm, leader);
-    bool holds_one = ratio.pairs > 1 && ratio.low <= 1.0 && ratio.high >= 1.0;
-    return gs_confirmed_reached(all, arm) >= gs_confirmed_reached(all, leader) && ratio.pairs > 0 &&
-           (holds_one || ratio.value < SAME_RATIO);
-}
-
 gs_verdict gs_contest_verdict(const gs_recommend *all)
 {
+    static const double today[GS_STANDINGS_MAX];
+    const gs_arm *arms[GS_FINALISTS_MAX + 1];
+    gs_standings standings;
     gs_verdict verdict = {0};
-    double least = (double)INFINITY;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < all->arm_count; i++) {
-        const gs_arm *arm = &all->arms[i];
-        if (!is_candidate(all, arm)) {
-            continue;
-        }
-        double own = gs_trial_score(all, arm, arm->confirm, all->confirm_seeds);
-        if (verdict.leader == NULL || own < least) {
-            verdict.leader = arm;
-            least = own;
+        if (is_candidate(all, &all->arms[i])) {
+            GS_ASSERT(count <= GS_FINALISTS_MAX);
+            arms[count++] = &all->arms[i];
         }
     }
-    verdict.winner = verdict.leader;
-    for (uint32_t i = 0; verdict.leader != NULL && i < all->arm_count; i++) {
-        const gs_arm *arm = &all->arms[i];
-        if (arm != verdict.leader && is_candidate(all, arm) && is_tie(all, arm, verdict.leader)) {
-            GS_ASSERT(verdict.tie_count <= GS_FINALISTS_MAX);
-            verdict.ties[verdict.tie_count++] = arm;
-            verdict.winner = simpler_arm(verdict.winner, arm);
+    if (count == 0) {
+        return verdict;
+    }
+    gs_standings_make(all, arms, count, &standings);
+    gs_standing standing = gs_standings_judge(&standings, today);
+    verdict.leader = arms[standing.leader];
+    verdict.winner = arms[standing.winner];
+    for (uint32_t i = 0; i < count; i++) {
+        if (standing.ties[i]) {
+            verdict.ties[verdict.tie_count++] = arms[i];
         }
     }
     return verdict;

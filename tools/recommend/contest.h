@@ -7,19 +7,27 @@
 #include "tools/sim_stats.h"
 #include "traces/stats/paired_ratio.h"
 
-enum { GS_RACE_LOOKS = 4, GS_RACE_BLOCK = 4, GS_FINALISTS_MAX = 4, GS_CONFIRM_SEEDS_MIN = 3 };
+enum {
+    GS_RACE_LOOKS = 4,
+    GS_RACE_BLOCK = 4,
+    GS_FINALISTS_MAX = 4,
+    GS_FINALISTS_MIN = 3, /* with those that lost, so that there is something to compare with */
+    GS_CONFIRM_SEEDS_MIN = 3
+};
 
 /* Races the arms that are in (traces/stats/race.h, at the scenario's evaluate.alpha) and drops
  * those that lose. false: a signal came. */
 bool gs_race_arms(gs_recommend *all);
 
-/* Seeds that the confirmation needs to find a difference of 3 % with a chance of 80 %, by the
- * spread of the race; not fewer than evaluate.seeds, which --seeds sets, and alone decides then. */
-uint32_t gs_confirm_seeds(const gs_recommend *all);
+/* Seeds that the confirmation needs to tell each finalist from the first, which stood best, with a
+ * chance of 80 % by the spread of the race: a difference of 3 %, or half of that seen in the race
+ * where it is more. Not fewer than evaluate.seeds, which --seeds sets, and alone decides then. */
+uint32_t gs_confirm_seeds(const gs_recommend *all, gs_arm *const *finalists, uint32_t count);
 
-/* Runs up to GS_FINALISTS_MAX of those that are in, and plain all-reduce where it has run, to the
- * end of the budget with the scenario's own seeds, and drops those below a limit. Outcomes stay
- * with the arms. false: a signal came; what was run is there. */
+/* Runs up to GS_FINALISTS_MAX of those that are in, plain all-reduce where it has run, and the best
+ * of those that lost where these are fewer than GS_FINALISTS_MIN, to the end of the budget with the
+ * scenario's own seeds, and drops those below a limit. Outcomes stay with the arms. false: a signal
+ * came; what was run is there. */
 bool gs_confirm_arms(gs_recommend *all);
 
 /* What came out. */

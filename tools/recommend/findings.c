@@ -2,6 +2,7 @@
 
 #include "tools/interrupt.h"
 #include "tools/message.h"
+#include "tools/recommend/rates.h"
 #include "tools/scenario_load.h"
 #include "tools/sim_report.h"
 
@@ -41,9 +42,25 @@ char *gs_findings_title(const gs_recommend *all)
                        : gs_text("%s per sample", what);
 }
 
+static double rate_at(const gs_arm *arm, uint32_t rate)
+{
+    return arm->scenario->workload.task.optimizer.rate * arm->rates[rate].factor;
+}
+
 double gs_findings_rate(const gs_arm *arm)
 {
-    return arm->scenario->workload.task.optimizer.rate * arm->rates[arm->rate].factor;
+    return rate_at(arm, arm->rate);
+}
+
+/* Of those that were tried. */
+static double least_rate(const gs_arm *arm)
+{
+    double least = rate_at(arm, 0);
+    for (uint32_t k = 0; k < GS_RATES; k++) {
+        double own = rate_at(arm, k);
+        least = arm->rates[k].seeds > 0 && own < least ? own : least;
+    }
+    return least;
 }
 
 static const char *const axis_names[GS_FLIP_AXES] = {"bandwidth", "compute jitter", "rank count"};
@@ -65,22 +82,51 @@ static char *axis_value(gs_flip_axis axis, double value, char out[GS_UNIT_TEXT_B
     return out;
 }
 
-char *gs_findings_flip_text(const gs_flip *flip)
+/* "; 95 % CI 18 Gbit/s to 27 Gbit/s", "; 95 % CI 18 Gbit/s and up", from "today" where it is not
+ * sure even there; nothing where other seeds do not move it. Owner: caller. */
+static char *flip_interval_text(const gs_recommend *all, const gs_flip *flip)
+{
+    char first[GS_UNIT_TEXT_BYTES];
+    char last[GS_UNIT_TEXT_BYTES];
+    double level = 100.0 * (1.0 - all->scenario->alpha);
+    bool is_today = fabs(flip->first - flip->today) < 1e-9 * fabs(flip->today) + 1e-12;
+    if (isnan(flip->first) || fabs(flip->last - flip->first) < 1e-9 * flip->last) {
+        return gs_text("%s", "");
+    }
+    axis_value(flip->axis, flip->first, first);
+    if (isnan(flip->last)) {
+        return gs_text("; %g %% CI %s and %s", level, is_today ? "today" : first,
+                       flip->is_up ? "up" : "down");
+    }
+    return gs_text("; %g %% CI %s to %s", level, is_today ? "today" : first,
+                   axis_value(flip->axis, flip->last, last));
+}
+
+char *gs_findings_flip_text(const gs_recommend *all, const gs_flip *flip)
 {
     char today[GS_UNIT_TEXT_BYTES];
     char at[GS_UNIT_TEXT_BYTES];
+    char *interval = flip_interval_text(all, flip);
+    char *text;
     axis_value(flip->axis, flip->today, today);
-    if (flip->to == NULL) {
-        axis_value(flip->axis, flip->holds_to, at);
-        return gs_text("%s: holds %s to %s at least (today %s)", axis_names[flip->axis],
-                       flip->is_up ? "up" : "down", at, today);
+    axis_value(flip->axis, flip->to == NULL ? flip->holds_to : flip->flips_at, at);
+    if (flip->to != NULL) {
+        text = gs_text("%s %s %s: %s (today %s%s%s)", axis_names[flip->axis],
+                       flip->is_up ? "from" : "down to", at, flip->to->label, today, interval,
+                       flip->is_assumed ? "; assumed: as many samples as measured or as exact "
+                                          "updates need"
+                                        : "");
+    } else if (flip->tied != NULL) {
+        text = gs_text("%s: tied with %s throughout, %s to %s at least: no flip (today %s)",
+                       axis_names[flip->axis], flip->tied->label, flip->is_up ? "up" : "down", at,
+                       today);
+    } else {
+        text = gs_text("%s: holds %s to %s at least (today %s%s%s)", axis_names[flip->axis],
+                       flip->is_up ? "up" : "down", at, today, *interval == '\0' ? "" : "; a flip",
+                       interval + (*interval == '\0' ? 0 : 1));
     }
-    axis_value(flip->axis, flip->flips_at, at);
-    return gs_text("%s %s %s: %s (today %s%s)", axis_names[flip->axis],
-                   flip->is_up ? "from" : "down to", at, flip->to->label, today,
-                   flip->is_assumed ? "; assumed: as many samples as measured or as exact updates "
-                                      "need"
-                                    : "");
+    free(interval);
+    return text;
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -95,23 +141,20 @@ static const gs_arm *plain_of(const gs_recommend *all)
     return NULL;
 }
 
-/* "1.35x (95 % CI 1.30 to 1.41, 10 seeds)", of `ratio` above 1. Owner: caller. */
-static char *ratio_text(const gs_recommend *all, const gs_paired_ratio *ratio)
+/* "95 % CI 1.30 to 1.41, 10 seeds". Owner: caller. */
+static char *sure_text(const gs_recommend *all, const gs_paired_ratio *ratio)
 {
-    char value[GS_UNIT_TEXT_BYTES];
     char low[GS_UNIT_TEXT_BYTES];
     char high[GS_UNIT_TEXT_BYTES];
-    gs_sim_ratio_text(ratio->value, value);
     if (ratio->pairs < 2) {
-        return gs_text("%sx (%u seed%s: no interval)", value, ratio->pairs,
-                       ratio->pairs == 1 ? "" : "s");
+        return gs_text("%u seed%s: no interval", ratio->pairs, ratio->pairs == 1 ? "" : "s");
     }
     gs_sim_interval_text(ratio->low, ratio->high, low, high);
-    return gs_text("%sx (%g %% CI %s to %s, %u seeds)", value, 100.0 * (1.0 - all->scenario->alpha),
-                   low, high, ratio->pairs);
+    return gs_text("%g %% CI %s to %s, %u seeds", 100.0 * (1.0 - all->scenario->alpha), low, high,
+                   ratio->pairs);
 }
 
-/* ", 3.1x less time than allreduce (...)" where the winner is another one. Owner: caller. */
+/* "; allreduce takes 3.1x the time (...)" where the winner is another one. Owner: caller. */
 static char *against_plain_text(const gs_recommend *all, const gs_arm *winner)
 {
     const gs_arm *plain = plain_of(all);
@@ -124,13 +167,11 @@ static char *against_plain_text(const gs_recommend *all, const gs_arm *winner)
     if (ratio.pairs == 0) {
         return gs_text("%s", "");
     }
-    bool is_less = ratio.value >= 1.0;
-    ratio = is_less ? ratio : gs_confirmed_ratio(all, winner, plain);
-    char *times = ratio_text(all, &ratio);
-    const char *const words[2] = {"less", "more"};
-    char *text = gs_text(", %s %s %s than allreduce", times, words[is_less ? 0 : 1],
-                         gs_objective_names[all->objective]);
-    free(times);
+    char value[GS_UNIT_TEXT_BYTES];
+    char *sure = sure_text(all, &ratio);
+    char *text = gs_text("; allreduce takes %sx the %s (%s)", gs_sim_ratio_text(ratio.value, value),
+                         gs_objective_names[all->objective], sure);
+    free(sure);
     return text;
 }
 
@@ -145,20 +186,21 @@ static char *ties_text(const gs_recommend *all, const gs_verdict *verdict)
             continue;
         }
         gs_paired_ratio ratio = gs_confirmed_ratio(all, other, winner);
-        char *times = ratio_text(all, &ratio);
-        char *longer =
-            gs_text("%s %s ties with it, at %s its %s; %s is the simpler one.", text, other->label,
-                    times, gs_objective_words[all->objective], winner->label);
-        free(times);
+        char value[GS_UNIT_TEXT_BYTES];
+        char *sure = sure_text(all, &ratio);
+        char *longer = gs_text("%s %s ties with it, at %sx its %s (%s); %s is the simpler one.",
+                               text, other->label, gs_sim_ratio_text(ratio.value, value),
+                               gs_objective_words[all->objective], sure, winner->label);
+        free(sure);
         free(text);
         text = longer;
     }
     return text;
 }
 
-/* " It flips at bandwidth <= 7.7 Gbit/s (local_sgd), >= 22 Gbit/s (hierarchical); ..." Owner:
- * caller. */
-static char *flips_text(const gs_flips *flips)
+/* " The choice flips at bandwidth <= 7.7 Gbit/s (local_sgd; 95 % CI 7.2 Gbit/s to 8.1 Gbit/s), >=
+ * 22 Gbit/s (hierarchical; ...); ..." Owner: caller. */
+static char *flips_text(const gs_recommend *all, const gs_flips *flips)
 {
     char *text = gs_text("%s", "");
     int axis = GS_FLIP_AXES;
@@ -171,12 +213,14 @@ static char *flips_text(const gs_flips *flips)
         axis_value(flip->axis, flip->flips_at, at);
         const char *before = axis == GS_FLIP_AXES ? " The choice flips at " : "; ";
         bool is_same = axis == (int)flip->axis;
-        char *longer = gs_text("%s%s%s%s %s (%s)", text, is_same ? ", " : before,
+        char *interval = flip_interval_text(all, flip);
+        char *longer = gs_text("%s%s%s%s %s (%s%s)", text, is_same ? ", " : before,
                                is_same ? "" : axis_names[flip->axis],
                                is_same       ? flip->is_up ? ">=" : "<="
                                : flip->is_up ? " >="
                                              : " <=",
-                               at, flip->to->label);
+                               at, flip->to->label, interval);
+        free(interval);
         axis = (int)flip->axis;
         free(text);
         text = longer;
@@ -186,11 +230,10 @@ static char *flips_text(const gs_flips *flips)
     return whole;
 }
 
-/* The best that any arm ended with, where none reached the target. Owner: caller. */
-static char *nobody_text(const gs_recommend *all)
+/* The arm and the place of its rate that ended best of all; NULL: no run ended well. */
+static const gs_arm *best_end(const gs_recommend *all, uint32_t *out_rate, double *out_value)
 {
     const gs_arm *best = NULL;
-    double best_value = (double)NAN;
     bool is_more = all->scenario->workload.quality == GS_ACCURACY;
     for (uint32_t i = 0; i < all->arm_count; i++) {
         for (uint32_t k = 0; k < GS_RATES; k++) {
@@ -200,21 +243,52 @@ static char *nobody_text(const gs_recommend *all)
                 sum += rate->finals[seed] / (double)rate->seeds;
             }
             bool is_known = rate->seeds > 0 && !isnan(sum);
-            if (is_known && (best == NULL || (is_more ? sum > best_value : sum < best_value))) {
+            if (is_known && (best == NULL || (is_more ? sum > *out_value : sum < *out_value))) {
                 best = &all->arms[i];
-                best_value = sum;
+                *out_rate = k;
+                *out_value = sum;
             }
         }
     }
-    const char *words = gs_quality_words(all->scenario->workload.quality);
-    char *nearest = best == NULL
-                        ? gs_text("%s", "")
-                        : gs_text("; the best is %s, which ends at %.4f", best->label, best_value);
-    char *text =
-        gs_text("No recommendation: none reaches %s %g within %lld samples%s. Raise "
-                "workload.budget, or lower the target.",
-                words, all->target, (long long)gs_scenario_budget_samples(all->scenario), nearest);
+    return best;
+}
+
+/* What would help: more samples do not where nothing is learned, or where a rate beyond those that
+ * were tried may be better. Owner: caller. */
+static char *advice_text(const gs_recommend *all, const gs_arm *best, uint32_t rate, double value)
+{
+    gs_arm own = best == NULL ? (gs_arm){0} : *best;
+    own.rate = rate;
+    int edge = best == NULL ? 0 : gs_rates_edge(&own);
+    bool is_far = all->scenario->workload.quality == GS_ACCURACY && value < all->target / 2.0;
+    if (best != NULL && is_far) {
+        return gs_text("That is far from it: too large a rate learns nothing, so set "
+                       "workload.optimizer.rate below %g, the least that was tried; if it learns "
+                       "there, raise workload.budget",
+                       least_rate(best));
+    }
+    if (edge != 0) {
+        return gs_text("That is the %s of the rates tried: set workload.optimizer.rate to it",
+                       edge > 0 ? "largest" : "least");
+    }
+    return gs_text("Raise workload.budget, or lower the target");
+}
+
+/* The best that any arm ended with, where none reached the target. Owner: caller. */
+static char *nobody_text(const gs_recommend *all)
+{
+    uint32_t rate = 0;
+    double value = (double)NAN;
+    const gs_arm *best = best_end(all, &rate, &value);
+    char *nearest = best == NULL ? gs_text("%s", "")
+                                 : gs_text("; the best is %s at rate %g, which ends at %.4f",
+                                           best->label, rate_at(best, rate), value);
+    char *advice = advice_text(all, best, rate, value);
+    char *text = gs_text("No recommendation: none reaches %s %g within %lld samples%s. %s.",
+                         gs_quality_words(all->scenario->workload.quality), all->target,
+                         (long long)gs_scenario_budget_samples(all->scenario), nearest, advice);
     free(nearest);
+    free(advice);
     return text;
 }
 
@@ -258,7 +332,7 @@ static char *winner_text(const gs_findings *out)
                      : gs_text(" in %u of %u runs", reached, all->confirm_seeds);
     char *plain = against_plain_text(all, winner);
     char *ties = ties_text(all, &out->verdict);
-    char *flips = flips_text(&out->flips);
+    char *flips = flips_text(all, &out->flips);
     char *text =
         gs_text("%s %s%s: %s %s%s%s.%s%s%s", gs_arm_is_plain(winner) ? "Stay with plain" : "Use",
                 winner->label, rate, title, gs_findings_value(all, spread.mean, value), sure, plain,

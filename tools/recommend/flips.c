@@ -1,151 +1,61 @@
 #include "tools/recommend/flips.h"
 
+#include "base/assert.h"
 #include "tools/explain_ranks.h"
 #include "tools/explain_variant.h"
 #include "tools/message.h"
-#include "tools/recommend/contest.h"
+#include "tools/recommend/rivals.h"
 #include "tools/recommend/screen.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const gs_flip_axis_keys[GS_FLIP_AXES] = {"bandwidth_bps", "compute_jitter_ratio",
                                                      "ranks"};
 
 enum {
-    RIVALS_MAX = 8,
     STEPS_MAX = 128, /* two periods of the longest arm */
     DOUBLINGS = 5,   /* up to 32 times as much, or as little */
-    BISECTIONS = 4,  /* a sixteenth of a doubling: 4 % */
+    NARROWINGS = 3,  /* simulations between two doublings, at what is the flip by those before */
+    PLACES_MAX = 1 + DOUBLINGS + NARROWINGS + 2, /* with today, and the ends of the interval */
+    BISECTIONS = 20, /* between two places, by what is simulated at both */
+    ROUNDS = 999,    /* of the bootstrap */
     RANKS_TIMES = 4  /* so many times as many ranks cost as many times as much to simulate */
 };
 
-#define BETTER_RATIO 0.99 /* a rival must be as much better */
 #define LEAST_JITTER 0.02
 #define JITTER_MAX   1.0
-
-/* --- who is looked at ------------------------------------------------------------------------- */
-
-double gs_flip_samples(const gs_recommend *all, const gs_arm *arm, bool *out_assumed)
-{
-    *out_assumed = arm->family == GS_FAMILY_TIMED;
-    if (!all->learns) {
-        return arm->family == GS_FAMILY_EXACT ? 1.0 : (double)INFINITY;
-    }
-    if (arm->rates[0].seeds > 0) {
-        return gs_arm_is_sure(all, arm) ? gs_arm_samples(all, arm) : (double)INFINITY;
-    }
-    if (arm->state != GS_ARM_DOMINATED) {
-        return (double)INFINITY;
-    }
-    *out_assumed = arm->family != GS_FAMILY_EXACT;
-    for (uint32_t i = 0; i < all->arm_count; i++) {
-        const gs_arm *other = &all->arms[i];
-        if (other->family == GS_FAMILY_EXACT && other->rates[0].seeds > 0) {
-            return gs_arm_samples(all, other);
-        }
-    }
-    return (double)INFINITY;
-}
-
-typedef struct rivals {
-    const gs_arm *arms[RIVALS_MAX]; /* the choice first */
-    double samples[RIVALS_MAX];
-    bool assumed[RIVALS_MAX];
-    double
-        ties[RIVALS_MAX]; /* of today's cost over that of the choice where it is below 1: a tie
-                             that went to the simpler one flips only where it gets better; else 1 */
-    uint32_t count;
-} rivals;
-
-static void add_rival(const gs_recommend *all, const gs_arm *arm, rivals *out)
-{
-    for (uint32_t i = 0; i < out->count; i++) {
-        if (out->arms[i] == arm) {
-            return;
-        }
-    }
-    double samples = gs_flip_samples(all, arm, &out->assumed[out->count]);
-    if (out->count < RIVALS_MAX && isfinite(samples)) {
-        out->arms[out->count] = arm;
-        out->samples[out->count++] = samples;
-    }
-}
-
-static double estimate_of(const gs_recommend *all, const gs_arm *arm)
-{
-    bool assumed;
-    return gs_trial_of_samples(all, arm, gs_flip_samples(all, arm, &assumed));
-}
-
-static bool may_win(const gs_arm *arm)
-{
-    return arm->state == GS_ARM_IN || arm->state == GS_ARM_OUT || arm->state == GS_ARM_DOMINATED;
-}
-
-/* The best of its family by the objective, or what sends least; NULL: none. */
-static const gs_arm *best_of(const gs_recommend *all, gs_arm_family family, bool by_bytes)
-{
-    const gs_arm *best = NULL;
-    double least = (double)INFINITY;
-    for (uint32_t i = 0; i < all->arm_count; i++) {
-        const gs_arm *arm = &all->arms[i];
-        bool assumed;
-        if (!may_win(arm) || arm->family != family ||
-            !isfinite(gs_flip_samples(all, arm, &assumed))) {
-            continue;
-        }
-        double own = by_bytes ? arm->wire_bytes : estimate_of(all, arm);
-        if (own < least) {
-            best = arm;
-            least = own;
-        }
-    }
-    return best;
-}
-
-/* The choice, plain all-reduce, and of each family the best today and what sends least. */
-static rivals rivals_of(const gs_recommend *all, const gs_arm *choice)
-{
-    rivals out = {0};
-    add_rival(all, choice, &out);
-    for (uint32_t i = 0; i < all->arm_count; i++) {
-        if (gs_arm_is_plain(&all->arms[i]) && may_win(&all->arms[i])) {
-            add_rival(all, &all->arms[i], &out);
-        }
-    }
-    for (int family = 0; family < GS_FAMILY_COUNT; family++) {
-        const gs_arm *best = best_of(all, (gs_arm_family)family, false);
-        if (best != NULL) {
-            add_rival(all, best, &out);
-        }
-    }
-    for (int family = GS_FAMILY_LOSSY; family <= GS_FAMILY_LOCAL; family++) {
-        const gs_arm *best = best_of(all, (gs_arm_family)family, true);
-        if (best != NULL) {
-            add_rival(all, best, &out);
-        }
-    }
-    return out;
-}
+#define NEAR_RATIO   1.01 /* of two places that need not both be simulated */
 
 /* --- one place on an axis --------------------------------------------------------------------- */
 
-typedef struct probe {
-    gs_recommend *all;
-    const rivals *who;
-    gs_flip_axis axis;
-    uint32_t seeds;
-} probe;
+typedef struct place {
+    double at;
+    double logs[GS_STANDINGS_MAX]; /* so many times today's cost of a sample; INFINITY: failed */
+} place;
 
-static gs_scenario *variant_at(const probe *look, const gs_arm *arm, double value, gs_arena *arena)
+/* One direction of an axis, today first, outwards. */
+typedef struct curve {
+    gs_recommend *all;
+    const gs_rivals *who;
+    const gs_standings *rounds; /* [ROUNDS], who->standings on other draws of seeds */
+    gs_flip_axis axis;
+    bool is_up;
+    uint32_t seeds;
+    double today[GS_STANDINGS_MAX]; /* logarithms of the cost of a sample */
+    place places[PLACES_MAX];
+    uint32_t count;
+} curve;
+
+static gs_scenario *variant_at(const curve *along, const gs_arm *arm, double value, gs_arena *arena)
 {
     gs_scenario *base = gs_trial_timing(arm, STEPS_MAX, arena);
-    if (look->axis == GS_FLIP_BANDWIDTH) {
+    if (along->axis == GS_FLIP_BANDWIDTH) {
         double today = (double)gs_scenario_outer_link(base)->bandwidth_bps;
         return gs_variant_link(base, value / today, arena);
     }
-    if (look->axis == GS_FLIP_RANKS) {
+    if (along->axis == GS_FLIP_RANKS) {
         return gs_variant_ranks(base, (uint32_t)llround(value), arena);
     }
     base->noise.compute =
@@ -153,85 +63,72 @@ static gs_scenario *variant_at(const probe *look, const gs_arm *arm, double valu
     return base;
 }
 
-/* What each rival needs there; INFINITY where a run failed. false: a signal came. */
-static bool costs_at(const probe *look, double value, double costs[RIVALS_MAX])
+/* Logarithms of what a sample costs there. false: a signal came, or a run of the choice failed. */
+static bool costs_at(const curve *along, double value, double logs[GS_STANDINGS_MAX])
 {
-    const gs_scenario *variants[RIVALS_MAX];
-    gs_outcome outcomes[RIVALS_MAX * 2];
+    const gs_standings *who = &along->who->standings;
+    const gs_scenario *variants[GS_STANDINGS_MAX];
+    gs_outcome outcomes[GS_STANDINGS_MAX * 2];
     gs_arena arena;
     gs_arena_init(&arena);
-    for (uint32_t i = 0; i < look->who->count; i++) {
-        variants[i] = variant_at(look, look->who->arms[i], value, &arena);
+    for (uint32_t i = 0; i < who->count; i++) {
+        variants[i] = variant_at(along, who->arms[i], value, &arena);
     }
     bool done =
-        gs_trial_run(look->all, variants, look->who->count, GS_TUNING_SEEDS, look->seeds, outcomes);
-    for (uint32_t i = 0; i < look->who->count; i++) {
-        costs[i] = 0.0;
-        for (uint32_t seed = 0; seed < look->seeds; seed++) {
-            gs_outcome *outcome = &outcomes[i * look->seeds + seed];
+        gs_trial_run(along->all, variants, who->count, GS_TUNING_SEEDS, along->seeds, outcomes);
+    for (uint32_t i = 0; i < who->count; i++) {
+        double sum = 0.0;
+        for (uint32_t seed = 0; seed < along->seeds; seed++) {
+            gs_outcome *outcome = &outcomes[i * along->seeds + seed];
             double rate = gs_trial_metric(outcome, "samples_per_s");
-            costs[i] += gs_trial_is_good(outcome) && rate > 0.0
-                            ? look->who->arms[i]->price * look->who->samples[i] * 1e9 / rate
-                            : (double)INFINITY;
+            sum += gs_trial_is_good(outcome) && rate > 0.0 ? 1.0 / rate : (double)INFINITY;
             gs_outcome_fini(outcome);
         }
+        logs[i] = log(sum);
     }
     gs_arena_fini(&arena);
-    return done;
+    return done && isfinite(logs[0]);
 }
 
-/* The rival that is better than the choice there, by most; 0: the choice holds. -1: a run of the
- * choice failed or a signal came. */
-static int best_at(const probe *look, double value)
+/* Simulates it and puts it in its order. false: as above. */
+static bool add_place(curve *along, double value)
 {
-    double costs[RIVALS_MAX];
-    if (!costs_at(look, value, costs) || !isfinite(costs[0])) {
-        return -1;
-    }
-    int best = 0;
-    double least = BETTER_RATIO * costs[0];
-    for (uint32_t i = 1; i < look->who->count; i++) {
-        double own = costs[i] / look->who->ties[i];
-        if (own < least) {
-            best = (int)i;
-            least = own;
-        }
-    }
-    return best;
-}
-
-/* false: as above. */
-static bool find_ties(gs_recommend *all, rivals *who)
-{
-    double costs[RIVALS_MAX];
-    probe look = {all, who, GS_FLIP_BANDWIDTH, 1};
-    double today = (double)gs_scenario_outer_link(all->scenario)->bandwidth_bps;
-    if (!costs_at(&look, today, costs) || !isfinite(costs[0])) {
+    uint32_t at = along->count;
+    place next = {.at = value};
+    GS_ASSERT(along->count < PLACES_MAX);
+    if (!costs_at(along, value, next.logs)) {
         return false;
     }
-    for (uint32_t i = 0; i < who->count; i++) {
-        who->ties[i] = costs[i] < costs[0] ? costs[i] / costs[0] : 1.0;
+    for (uint32_t i = 0; i < along->who->standings.count; i++) {
+        next.logs[i] -= along->today[i];
     }
+    for (; at > 1 &&
+           (along->is_up ? along->places[at - 1].at > value : along->places[at - 1].at < value);
+         at--) {
+        along->places[at] = along->places[at - 1];
+    }
+    along->places[at] = next;
+    along->count++;
     return true;
 }
 
-/* --- one direction ---------------------------------------------------------------------------- */
-
 /* The next value outwards; NAN: there is none. */
-static double next_of(const probe *look, double value, double today, bool is_up)
+static double next_of(const curve *along)
 {
-    double factor = is_up ? 2.0 : 0.5;
-    switch (look->axis) {
+    double factor = along->is_up ? 2.0 : 0.5;
+    double today = along->places[0].at;
+    double value = along->places[along->count - 1].at;
+    switch (along->axis) {
     case GS_FLIP_BANDWIDTH:
         return value * factor;
     case GS_FLIP_RANKS: {
-        double unit = gs_variant_unit(look->all->scenario);
+        double unit = gs_variant_unit(along->all->scenario);
         double next = floor(value * factor / unit) * unit;
         bool is_there = next >= 2.0 && next >= unit && next <= today * RANKS_TIMES;
         return is_there ? next : (double)NAN;
     }
     case GS_FLIP_JITTER:
-        if (is_up) {
+        if (along->is_up) {
             double next = value < LEAST_JITTER ? LEAST_JITTER : value * factor;
             return next <= JITTER_MAX ? next : (double)NAN;
         }
@@ -242,63 +139,154 @@ static double next_of(const probe *look, double value, double today, bool is_up)
     return (double)NAN;
 }
 
-/* Between a value that holds and one that flips. */
-static double middle_of(const probe *look, double a, double b)
+/* --- where it flips --------------------------------------------------------------------------- */
+
+/* Between place `at` - 1 and place `at`. */
+static void between(const curve *along, uint32_t at, double share, double logs[GS_STANDINGS_MAX])
 {
-    if (look->axis == GS_FLIP_RANKS) {
-        double unit = gs_variant_unit(look->all->scenario);
-        return floor((a + b) / 2.0 / unit) * unit;
+    for (uint32_t i = 0; i < along->who->standings.count; i++) {
+        double from = along->places[at - 1].logs[i];
+        double to = along->places[at].logs[i];
+        logs[i] = share <= 0.0 ? from : share >= 1.0 ? to : from + share * (to - from);
     }
-    return a > 0.0 && b > 0.0 ? sqrt(a * b) : (a + b) / 2.0;
 }
 
-static bool bisect(const probe *look, gs_flip *flip)
+/* Number of the place where another one is recommended first, with a fraction between two places,
+ * over which logarithms of costs run straight; INFINITY: at none. *out_to: who is. */
+static double crossing(const curve *along, const gs_standings *standings, uint32_t *out_to)
 {
-    for (int i = 0; i < BISECTIONS; i++) {
-        double middle = middle_of(look, flip->holds_to, flip->flips_at);
-        if (fabs(middle - flip->holds_to) < 1e-9 || fabs(middle - flip->flips_at) < 1e-9) {
+    for (uint32_t at = 0; at < along->count; at++) {
+        double low = 0.0;
+        double high = 1.0;
+        uint32_t winner = gs_standings_judge(standings, along->places[at].logs).winner;
+        for (int i = 0; winner != 0 && at > 0 && i < BISECTIONS; i++) {
+            double logs[GS_STANDINGS_MAX];
+            double middle = (low + high) / 2.0;
+            between(along, at, middle, logs);
+            uint32_t there = gs_standings_judge(standings, logs).winner;
+            winner = there != 0 ? there : winner;
+            low = there != 0 ? low : middle;
+            high = there != 0 ? middle : high;
+        }
+        if (winner != 0) {
+            *out_to = winner;
+            return at == 0 ? 0.0 : at - 1.0 + high;
+        }
+    }
+    *out_to = 0;
+    return (double)INFINITY;
+}
+
+/* In the unit of the axis; of ranks the next number that the job can have, outwards. */
+static double value_of(const curve *along, double crossing)
+{
+    if (!isfinite(crossing)) {
+        return (double)NAN;
+    }
+    uint32_t at = (uint32_t)floor(crossing);
+    double share = crossing - at;
+    double from = along->places[at].at;
+    double to = share > 0.0 ? along->places[at + 1].at : from;
+    if (along->axis == GS_FLIP_RANKS) {
+        double unit = gs_variant_unit(along->all->scenario);
+        double units = (from + share * (to - from)) / unit;
+        return unit * (along->is_up ? ceil(units - 1e-9) : floor(units + 1e-9));
+    }
+    return from > 0.0 && to > 0.0 ? from * pow(to / from, share) : from + share * (to - from);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double own = *(const double *)a;
+    double other = *(const double *)b;
+    return (own > other) - (own < other);
+}
+
+typedef struct ends {
+    double first, last;
+} ends;
+
+/* Interval of the crossing: quantiles of those of the rounds. */
+static ends ends_of(const curve *along)
+{
+    double crossings[ROUNDS];
+    uint32_t to;
+    double alpha = along->all->scenario->alpha;
+    for (int i = 0; i < ROUNDS; i++) {
+        crossings[i] = crossing(along, &along->rounds[i], &to);
+    }
+    qsort(crossings, ROUNDS, sizeof *crossings, by_size);
+    return (ends){crossings[(int)(alpha / 2.0 * (ROUNDS + 1)) - 1],
+                  crossings[(int)((1.0 - alpha / 2.0) * (ROUNDS + 1)) - 1]};
+}
+
+/* Simulates what is a flip by the places so far, unless there is one as near. false: as add_place.
+ */
+static bool look_at(curve *along, double crossing)
+{
+    double value = value_of(along, crossing);
+    for (uint32_t i = 0; i < along->count; i++) {
+        double own = along->places[i].at;
+        bool is_near = own <= value * NEAR_RATIO && value <= own * NEAR_RATIO;
+        if (!isfinite(crossing) || is_near) {
             return true;
         }
-        int best = best_at(look, middle);
-        if (best < 0) {
+    }
+    return add_place(along, value);
+}
+
+/* Steps of two until it has surely flipped, then where it does. false: as add_place. */
+static bool walk(curve *along)
+{
+    uint32_t to;
+    double next = next_of(along);
+    for (int i = 0; i < DOUBLINGS && !isnan(next); i++) {
+        if (!add_place(along, next)) {
             return false;
         }
-        if (best == 0) {
-            flip->holds_to = middle;
-        } else {
-            flip->flips_at = middle;
-            flip->to = look->who->arms[best];
+        next = isfinite(ends_of(along).last) ? (double)NAN : next_of(along);
+    }
+    for (int i = 0; i < NARROWINGS; i++) {
+        if (!look_at(along, crossing(along, &along->who->standings, &to))) {
+            return false;
         }
     }
-    return true;
+    return look_at(along, ends_of(along).first) && look_at(along, ends_of(along).last);
 }
 
-static bool look_along(const probe *look, gs_flip *flip)
+/* --- one direction ---------------------------------------------------------------------------- */
+
+/* Who is as good as the choice at all places; NULL: nobody is. */
+static const gs_arm *tied_throughout(const curve *along)
 {
-    flip->holds_to = flip->today;
-    flip->flips_at = (double)NAN;
-    for (int i = 0; i < DOUBLINGS; i++) {
-        double next = next_of(look, flip->holds_to, flip->today, flip->is_up);
-        if (isnan(next)) {
-            return true;
+    const gs_standings *standings = &along->who->standings;
+    for (uint32_t i = 1; i < standings->count; i++) {
+        bool ties = true;
+        for (uint32_t at = 0; at < along->count && ties; at++) {
+            gs_standing there = gs_standings_judge(standings, along->places[at].logs);
+            ties = (there.leader == i || there.ties[i]) && (there.leader == 0 || there.ties[0]);
         }
-        int best = best_at(look, next);
-        if (best < 0) {
-            return !look->all->interrupted;
+        if (ties) {
+            return standings->arms[i];
         }
-        if (best > 0) {
-            flip->flips_at = next;
-            flip->to = look->who->arms[best];
-            bool done = bisect(look, flip);
-            for (uint32_t k = 0; k < look->who->count; k++) {
-                bool counts = k == 0 || look->who->arms[k] == flip->to;
-                flip->is_assumed = flip->is_assumed || (counts && look->who->assumed[k]);
-            }
-            return done || !look->all->interrupted;
-        }
-        flip->holds_to = next;
     }
-    return true;
+    return NULL;
+}
+
+static void tell(const curve *along, gs_flip *flip)
+{
+    const gs_rivals *who = along->who;
+    uint32_t to;
+    double at = crossing(along, &who->standings, &to);
+    ends interval = ends_of(along);
+    flip->flips_at = value_of(along, at);
+    flip->first = value_of(along, interval.first);
+    flip->last = value_of(along, interval.last);
+    flip->holds_to =
+        along->places[isfinite(at) && at > 0.0 ? (uint32_t)ceil(at) - 1 : along->count - 1].at;
+    flip->to = isfinite(at) ? who->standings.arms[to] : NULL;
+    flip->tied = isfinite(at) ? NULL : tied_throughout(along);
+    flip->is_assumed = isfinite(at) && (who->assumed[0] || who->assumed[to]);
 }
 
 static double today_of(const gs_scenario *scenario, gs_flip_axis axis)
@@ -324,33 +312,56 @@ static bool has_axis(const gs_scenario *scenario, gs_flip_axis axis)
                                   : scenario->ranks > 1;
 }
 
-bool gs_flips_find(gs_recommend *all, const gs_arm *choice, gs_flips *out)
+/* Both directions. false: a signal came, or --budget left no time. */
+static bool look_along(const curve *from, gs_flips *out)
 {
-    rivals who = rivals_of(all, choice);
-    *out = (gs_flips){0};
-    if (who.count < 2 || all->objective == GS_OBJECTIVE_SAMPLES) {
-        return true;
+    double today = today_of(from->all->scenario, from->axis);
+    uint64_t runs = (uint64_t)from->who->standings.count * from->seeds * PLACES_MAX;
+    double logs[GS_STANDINGS_MAX];
+    if (!gs_trial_affords(from->all, 2 * runs, true, "where the choice flips")) {
+        return false;
     }
-    if (!find_ties(all, &who)) {
-        return !all->interrupted;
+    if (!costs_at(from, today, logs)) {
+        return !from->all->interrupted;
     }
-    for (int axis = 0; axis < GS_FLIP_AXES; axis++) {
-        probe look = {all, &who, (gs_flip_axis)axis, axis == GS_FLIP_JITTER ? 2 : 1};
-        for (int up = 0; up < 2 && has_axis(all->scenario, look.axis); up++) {
-            uint64_t runs = (uint64_t)who.count * look.seeds * (DOUBLINGS + BISECTIONS);
-            if (!gs_trial_affords(all, runs, true, "where the choice flips")) {
-                return false;
-            }
-            gs_flip flip = {
-                .axis = look.axis, .is_up = up == 1, .today = today_of(all->scenario, look.axis)};
-            if (!look_along(&look, &flip)) {
-                return false;
-            }
-            /* Nothing was looked at in this direction. */
-            if (fabs(flip.holds_to - flip.today) > 0.0 || flip.to != NULL) {
-                out->flips[out->count++] = flip;
-            }
+    for (int up = 0; up < 2; up++) {
+        gs_flip flip = {.axis = from->axis, .is_up = up == 1, .today = today};
+        curve along = *from;
+        along.is_up = up == 1;
+        along.places[0] = (place){.at = today};
+        along.count = 1;
+        memcpy(along.today, logs, sizeof logs);
+        if (!walk(&along) && along.all->interrupted) {
+            return false;
+        }
+        if (along.count > 1) {
+            tell(&along, &flip);
+            out->flips[out->count++] = flip;
         }
     }
     return true;
+}
+
+bool gs_flips_find(gs_recommend *all, const gs_arm *choice, gs_flips *out)
+{
+    gs_rivals *who = gs_need(calloc(1, sizeof *who));
+    gs_standings *rounds = gs_need(calloc(ROUNDS, sizeof *rounds));
+    bool done = true;
+    *out = (gs_flips){0};
+    gs_rivals_find(all, choice, who);
+    for (int i = 0; i < ROUNDS; i++) {
+        gs_standings_resample(&who->standings, (uint32_t)i, &rounds[i]);
+    }
+    bool has_rivals = who->standings.count > 1 && all->objective != GS_OBJECTIVE_SAMPLES;
+    for (int axis = 0; axis < GS_FLIP_AXES && done && has_rivals; axis++) {
+        curve from = {.all = all,
+                      .who = who,
+                      .rounds = rounds,
+                      .axis = (gs_flip_axis)axis,
+                      .seeds = axis == GS_FLIP_JITTER ? 2 : 1};
+        done = !has_axis(all->scenario, from.axis) || look_along(&from, out);
+    }
+    free(rounds);
+    free(who);
+    return done;
 }

@@ -1,5 +1,6 @@
-/* Where the choice flips: the timing model at other bandwidths, jitters and rank counts, times the
- * samples to the target that were measured here. */
+/* Where the choice flips: at which bandwidth, jitter or rank count the verdict on the runs that
+ * were made here would be another one, if each arm were as much faster or slower as the timing
+ * model says. */
 #ifndef GS_TOOLS_RECOMMEND_FLIPS_H
 #define GS_TOOLS_RECOMMEND_FLIPS_H
 
@@ -18,12 +19,15 @@ extern const char *const gs_flip_axis_keys[GS_FLIP_AXES]; /* "bandwidth_bps", fo
 typedef struct gs_flip {
     gs_flip_axis axis;
     bool is_up;
-    double today;     /* in the unit of the axis: bit/s, ratio, ranks */
-    double holds_to;  /* last value looked at where the choice holds */
-    double flips_at;  /* first one where `to` is better by 1 %; NAN: none up to holds_to */
-    const gs_arm *to; /* NULL: nobody */
-    bool is_assumed;  /* the samples of `to` or of the choice were measured with another timing on
-                         which they depend, or are those of plain all-reduce */
+    double today;       /* in the unit of the axis: bit/s, ratio, ranks */
+    double holds_to;    /* last value looked at where the choice holds */
+    double flips_at;    /* where the verdict becomes `to`; NAN: nowhere up to holds_to */
+    double first, last; /* interval of flips_at, by resampling seeds, the end nearer to today first;
+                           NAN: beyond what was looked at */
+    const gs_arm *to;   /* NULL: nobody */
+    const gs_arm *tied; /* ties with the choice all the way; NULL: nobody does, or it flips */
+    bool is_assumed;    /* the samples of `to` or of the choice were measured with another timing on
+                           which they depend, or are those of plain all-reduce */
 } gs_flip;
 
 enum { GS_FLIPS_MAX = 2 * GS_FLIP_AXES };
@@ -33,12 +37,9 @@ typedef struct gs_flips {
     uint32_t count;
 } gs_flips;
 
-/* Looks for the nearest flip of `choice` in both directions of each axis: steps of a factor of 2,
- * then bisection. false: a signal came, or --budget left no time; *out holds what was found. */
+/* Looks for the nearest flip of `choice`, which the verdict recommends, in both directions of each
+ * axis: steps of a factor of 2, then places between them. The interval has the level 1 -
+ * evaluate.alpha. false: a signal came, or --budget left no time; *out holds what was found. */
 bool gs_flips_find(gs_recommend *all, const gs_arm *choice, gs_flips *out);
-
-/* What an arm needs of samples: measured, or where it was dominated in screening those of the exact
- * arm. INFINITY: it is not known, or too many of its runs do not reach the target. */
-double gs_flip_samples(const gs_recommend *all, const gs_arm *arm, bool *out_assumed);
 
 #endif

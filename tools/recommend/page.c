@@ -2,6 +2,7 @@
 
 #include "tools/message.h"
 #include "tools/page.h"
+#include "tools/recommend/rates.h"
 #include "tools/sim_report.h"
 
 #include <inttypes.h>
@@ -137,13 +138,12 @@ static void put_edges(const gs_recommend *all, FILE *out)
 {
     for (uint32_t i = 0; all->learns && i < all->arm_count; i++) {
         const gs_arm *arm = &all->arms[i];
-        double factor = arm->rates[arm->rate].factor;
-        bool is_edge = factor > GS_RATE_FACTOR_MAX * 0.99 || factor * GS_RATE_FACTOR_MAX < 1.01;
-        if (arm->outcomes != NULL && is_edge) {
+        int edge = arm->outcomes == NULL ? 0 : gs_rates_edge(arm);
+        if (edge != 0) {
             fprintf(out,
                     "note: rate %g of %s is %s of those tried; set workload.optimizer.rate to "
                     "it to look beyond\n",
-                    gs_findings_rate(arm), arm->label, factor > 1.0 ? "the largest" : "the least");
+                    gs_findings_rate(arm), arm->label, edge > 0 ? "the largest" : "the least");
         }
     }
 }
@@ -354,6 +354,7 @@ void gs_recommend_print(const gs_findings *findings, const char *header, const c
     put_dropped(all, GS_ARM_LIMIT, "outside the limits", out);
     put_dropped(all, GS_ARM_OUT, "lost", out);
     put_dropped(all, GS_ARM_DOMINATED, "dominated", out);
+    put_dropped(all, GS_ARM_UNTRIED, "not tried", out);
     put_dropped(all, GS_ARM_FAILED, "failed", out);
     put_dropped(all, GS_ARM_REFUSED, "refused", out);
     if (all->left_out != NULL) {
@@ -363,7 +364,7 @@ void gs_recommend_print(const gs_findings *findings, const char *header, const c
         fputs("interrupted: the search for flips is not complete\n", out);
     }
     for (uint32_t i = 0; i < findings->flips.count; i++) {
-        char *text = gs_findings_flip_text(&findings->flips.flips[i]);
+        char *text = gs_findings_flip_text(all, &findings->flips.flips[i]);
         fprintf(out, "flips: %s\n", text);
         free(text);
     }
@@ -405,7 +406,10 @@ static gs_json *flips_json(const gs_flips *flips)
         set_number(object, "today", flip->today);
         set_number(object, "holds_to", flip->holds_to);
         set_number(object, "flips_at", flip->flips_at);
+        set_number(object, "flips_at_first", flip->first);
+        set_number(object, "flips_at_last", flip->last);
         set_text(object, "to", flip->to == NULL ? NULL : flip->to->label);
+        set_text(object, "tied_with", flip->tied == NULL ? NULL : flip->tied->label);
         need(gs_json_set(object, "assumed", gs_json_new_bool(flip->is_assumed)));
         need(gs_json_add(list, object));
     }

@@ -7,18 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first is the scenario's own. */
-static const double factors[GS_RATES] = {1.0, 0.5, 2.0, 1.0 / GS_RATE_FACTOR_MAX,
-                                         GS_RATE_FACTOR_MAX};
+/* The first is the scenario's own. All arms begin with those of the first line; one that is best at
+ * an end of them goes on there. */
+static const double factors[GS_RATES] = {1.0, 0.5,    2.0,  0.25,    4.0, 0.125,
+                                         8.0, 0.0625, 16.0, 0.03125, 32.0};
 
-enum { FIRST_SEEDS = 2, KEPT = 3 };
+enum { FIRST_RATES = 5, FIRST_SEEDS = 2, KEPT = 3, WIDENINGS = 3 };
 
 /* An arm that is so many times worse than the best one in the first round is not tuned further. */
 #define HOPELESS_RATIO 1.5
 
 uint64_t gs_rates_runs(uint32_t arms)
 {
-    return (uint64_t)arms * (GS_RATES * FIRST_SEEDS + KEPT * (GS_RATE_SEEDS - FIRST_SEEDS));
+    return (uint64_t)arms *
+           ((FIRST_RATES + WIDENINGS) * FIRST_SEEDS + KEPT * (GS_RATE_SEEDS - FIRST_SEEDS));
 }
 
 /* --- one round -------------------------------------------------------------------------------- */
@@ -163,7 +165,7 @@ static void first_round(round_state *round)
         }
     }
     uint32_t count = sort_arms(all, sorted);
-    for (uint32_t k = 0; k < GS_RATES; k++) {
+    for (uint32_t k = 0; k < FIRST_RATES; k++) {
         for (uint32_t i = 0; i < count; i++) {
             round->trials[round->count++] = (trial){sorted[i], &sorted[i]->rates[k]};
         }
@@ -181,36 +183,96 @@ static void drop_untried(gs_recommend *all)
             is_tried = is_tried || arm->rates[k].seeds > 0;
         }
         if (arm->state == GS_ARM_IN && !is_tried) {
-            gs_arm_drop(arm, GS_ARM_OUT, &all->arena, "--budget had no time to try it");
+            gs_arm_drop(arm, GS_ARM_UNTRIED, &all->arena, "--budget had no time for it");
             all->left_out = "trying all strategies";
         }
     }
+}
+
+/* Is it worth more runs, by those of the rounds so far? */
+static bool has_hope(const gs_recommend *all, const gs_arm *arm)
+{
+    double leader = (double)INFINITY;
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        const gs_arm *other = &all->arms[i];
+        for (uint32_t k = 0; k < GS_RATES; k++) {
+            double score = other->rates[k].seeds > 0 ? other->rates[k].score : (double)INFINITY;
+            leader = other->state == GS_ARM_IN && score < leader ? score : leader;
+        }
+    }
+    return arm->state == GS_ARM_IN && !arm->is_shared_rate &&
+           arm->rates[best_rate(arm)].score <= leader + log(HOPELESS_RATIO);
+}
+
+int gs_rates_edge(const gs_arm *arm)
+{
+    double own = arm->rates[arm->rate].factor;
+    bool is_least = true;
+    bool is_most = true;
+    for (uint32_t k = 0; k < GS_RATES; k++) {
+        bool is_tried = arm->rates[k].seeds > 0;
+        is_least = is_least && (!is_tried || arm->rates[k].factor >= own);
+        is_most = is_most && (!is_tried || arm->rates[k].factor <= own);
+    }
+    return is_least == is_most ? 0 : is_most ? 1 : -1;
+}
+
+/* Beyond the ends at which arms are best. */
+static void wider_round(round_state *round)
+{
+    gs_recommend *all = round->all;
+    round->count = 0;
+    for (uint32_t i = 0; i < all->arm_count; i++) {
+        gs_arm *arm = &all->arms[i];
+        if (arm->state != GS_ARM_IN || arm->rates[0].seeds == 0 || !has_hope(all, arm)) {
+            continue;
+        }
+        arm->rate = best_rate(arm);
+        int edge = gs_rates_edge(arm);
+        double wanted = arm->rates[arm->rate].factor * (edge > 0 ? 2.0 : 0.5);
+        for (uint32_t k = FIRST_RATES; k < GS_RATES && edge != 0; k++) {
+            if (fabs(arm->rates[k].factor - wanted) < 1e-9) {
+                round->trials[round->count++] = (trial){arm, &arm->rates[k]};
+            }
+        }
+    }
+}
+
+/* false: a signal came. */
+static bool widen(round_state *round)
+{
+    for (int i = 0; i < WIDENINGS; i++) {
+        wider_round(round);
+        uint64_t runs = (uint64_t)round->count * FIRST_SEEDS;
+        if (runs == 0 ||
+            !gs_trial_affords(round->all, runs, false, "rates beyond those tried first")) {
+            return true;
+        }
+        if (!play(round, 0, FIRST_SEEDS)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* The scenario's own rate, which the table shows, and the better two. */
 static void second_round(round_state *round)
 {
     gs_recommend *all = round->all;
-    double leader = (double)INFINITY;
-    for (uint32_t i = 0; i < round->count; i++) {
-        double score = round->trials[i].rate->score;
-        leader = score < leader ? score : leader;
-    }
     round->count = 0;
     for (uint32_t i = 0; i < all->arm_count; i++) {
         gs_arm *arm = &all->arms[i];
-        if (arm->state != GS_ARM_IN || arm->is_shared_rate ||
-            arm->rates[best_rate(arm)].score > leader + log(HOPELESS_RATIO)) {
+        if (!has_hope(all, arm)) {
             continue;
         }
-        for (uint32_t k = 0; k < GS_RATES && arm->rates[k].seeds > 0; k++) {
+        for (uint32_t k = 0; k < GS_RATES; k++) {
             uint32_t better = 0;
             for (uint32_t other = 0; other < GS_RATES; other++) {
                 bool ahead = is_better(arm, &arm->rates[other], &arm->rates[k]) ||
                              (other < k && !is_better(arm, &arm->rates[k], &arm->rates[other]));
                 better += ahead && other != k && arm->rates[other].seeds > 0 ? 1 : 0;
             }
-            if (k == 0 || better < KEPT - 1) {
+            if (arm->rates[k].seeds > 0 && (k == 0 || better < KEPT - 1)) {
                 round->trials[round->count++] = (trial){arm, &arm->rates[k]};
             }
         }
@@ -278,6 +340,9 @@ bool gs_rates(gs_recommend *all)
     bool done = play(&round, 0, FIRST_SEEDS);
     if (done) {
         drop_untried(all);
+        done = widen(&round);
+    }
+    if (done) {
         second_round(&round);
         if (gs_trial_affords(all, (uint64_t)round.count * (GS_RATE_SEEDS - FIRST_SEEDS), false,
                              "tuning rates with more than two seeds")) {

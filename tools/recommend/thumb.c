@@ -2,7 +2,7 @@
 
 #include "tools/explain_ranks.h"
 #include "tools/recommend/contest.h"
-#include "tools/recommend/flips.h"
+#include "tools/recommend/rivals.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void measure(const gs_recommend *all, const gs_arm *choice, gs_thumb *thu
     double theirs =
         thumb->arm->rates[0].seeds > 0
             ? gs_arm_estimate(all, thumb->arm)
-            : gs_trial_of_samples(all, thumb->arm, gs_flip_samples(all, thumb->arm, &assumed));
+            : gs_trial_of_samples(all, thumb->arm, gs_rival_samples(all, thumb->arm, &assumed));
     thumb->is_least = thumb->arm->rates[0].seeds == 0 && thumb->arm->family == GS_FAMILY_LOSSY;
     thumb->regret = theirs / ours - 1.0;
 }

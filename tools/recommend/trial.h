@@ -39,6 +39,7 @@ typedef struct gs_recommend {
     int64_t own_jobs;                  /* of this process */
     struct gs_troupe *troupe;          /* other processes of this command; NULL: none */
     bool learns;                       /* there is a target to reach with real gradients */
+    int64_t evaluation_steps;          /* of its runs: the scenario's, or fewer */
     double target;                     /* the scenario's, or --min-accuracy where that is more */
     gs_arm *arms;
     uint32_t arm_count;
