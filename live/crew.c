@@ -14,7 +14,12 @@ enum { LIVES_ON_NS = 10 * GS_NS_PER_MS };
 /* Cookies of frames between runs: none that a run gives. */
 #define SERVICE_COOKIE UINT64_MAX
 
-typedef enum frame_type { FRAME_OF_RUN, FRAME_OF_SERVICE, FRAME_OF_LIFE } frame_type;
+typedef enum frame_type {
+    FRAME_OF_RUN,
+    FRAME_OF_SERVICE,
+    FRAME_OF_LIFE,
+    FRAME_OF_HASTE /* to process 0, of one that waits for it and was told to end */
+} frame_type;
 
 /* Before the head of every frame. */
 typedef struct prefix {
@@ -48,6 +53,8 @@ struct gs_crew {
     uint32_t unsent;     /* frames of services that have not left */
     gs_time_ns hurry_ns; /* nothing waits beyond it */
     early *first, *last; /* by arrival */
+    bool is_urged;       /* somebody was told to end */
+    bool has_urged;      /* process 0 was told so */
     bool is_broken;
     uint32_t lost; /* who broke it; GS_NOT_HERE: no process */
     gs_error broken;
@@ -95,6 +102,17 @@ uint32_t gs_crew_on_host(const gs_crew *crew)
         count += strcmp(crew->members[i].host, crew->members[crew->self].host) == 0;
     }
     return count;
+}
+
+int64_t gs_crew_pid_here(const gs_crew *crew, uint32_t process)
+{
+    const member *who = &crew->members[process], *own = &crew->members[crew->self];
+    return strcmp(who->host, own->host) == 0 ? who->pid : 0;
+}
+
+bool gs_crew_is_urged(const gs_crew *crew)
+{
+    return crew->is_urged || (crew->config.interrupted != NULL && crew->config.interrupted());
 }
 
 const gs_error *gs_crew_broken(const gs_crew *crew)
@@ -219,6 +237,9 @@ static void look(gs_crew *crew, gs_carried *out)
         if (before.type == FRAME_OF_LIFE) {
             crew->alive_ns = gs_live_clock();
             gs_crew_give_back(crew, out);
+        } else if (before.type == FRAME_OF_HASTE) {
+            crew->is_urged = true;
+            gs_crew_give_back(crew, out);
         } else if (before.type == FRAME_OF_SERVICE || before.run > crew->run) {
             keep_early(crew, out, &before);
         } else {
@@ -342,6 +363,19 @@ static gs_status flush(gs_crew *crew, gs_error *err)
     return GS_OK;
 }
 
+/* While this process waits for process 0: it was told to end, which is said once. */
+static void urge(gs_crew *crew)
+{
+    const gs_frame empty = {.body_bytes = 0};
+    if (crew->self != 0 && !crew->has_urged && gs_crew_is_urged(crew)) {
+        crew->has_urged = true;
+        crew->unsent++;
+        if (!send(crew, FRAME_OF_HASTE, 0, 0, &empty, SERVICE_COOKIE)) {
+            crew->unsent--; /* no memory: process 0 goes on */
+        }
+    }
+}
+
 /* Owner of what came: caller, gs_crew_give_back. */
 static gs_status hear(gs_crew *crew, uint32_t from, gs_carried *out, gs_error *err)
 {
@@ -352,6 +386,7 @@ static gs_status hear(gs_crew *crew, uint32_t from, gs_carried *out, gs_error *e
         if (gs_live_clock() > until) {
             return too_late(crew, from, began, err);
         }
+        urge(crew);
         GS_TRY(turn(crew, until, err));
     }
     return GS_OK;

@@ -18,6 +18,7 @@ typedef struct gs_crew gs_crew;
 typedef struct gs_crew_config {
     const gs_carrier *carrier;
     gs_carrier_config carried;
+    bool (*interrupted)(void); /* this process was told to end; NULL: never */
 } gs_crew_config;
 
 enum { GS_CREW_HEAD_BYTES = GS_FRAME_HEAD_BYTES - 16 };
@@ -37,6 +38,10 @@ void gs_crew_hurry(gs_crew *crew, gs_time_ns until_ns);
 const char *gs_crew_name(gs_crew *crew, uint32_t process);
 /* How many of them this host has. */
 uint32_t gs_crew_on_host(const gs_crew *crew);
+/* Of a process of this host; 0: of another one. */
+int64_t gs_crew_pid_here(const gs_crew *crew, uint32_t process);
+/* This process, or one that waits for it between runs, was told to end. */
+bool gs_crew_is_urged(const gs_crew *crew);
 /* A process is gone: the error says which; NULL: none is. */
 const gs_error *gs_crew_broken(const gs_crew *crew);
 /* Which one; GS_NOT_HERE: none is, or nobody knows. */

@@ -111,7 +111,11 @@ static gs_status make(gs_live *live, gs_error *err)
     GS_TRY(start_recording(shared, err));
     live->entities = calloc(shared->entity_count, sizeof *live->entities);
     live->finals = calloc(shared->entity_count, sizeof *live->finals);
-    if (live->entities == NULL || live->finals == NULL) {
+    if (shared->config.crew != NULL && shared->process == 0) {
+        live->shelves = calloc(shared->config.job->ranks, sizeof *live->shelves);
+    }
+    if (live->entities == NULL || live->finals == NULL ||
+        (live->shelves == NULL && shared->config.crew != NULL && shared->process == 0)) {
         return gs_fail(err, GS_ENOMEM, "no memory for %u entities", shared->entity_count);
     }
     for (uint32_t i = 0; i < shared->entity_count; i++) {
@@ -149,6 +153,10 @@ void gs_live_destroy(gs_live *live)
     for (uint32_t i = 0; live->entities != NULL && i < live->shared.entity_count; i++) {
         gs_live_entity_fini(&live->entities[i]);
     }
+    for (uint32_t i = 0; live->shelves != NULL && i < live->shared.config.job->ranks; i++) {
+        gs_live_shelf_close(&live->shelves[i]);
+    }
+    free(live->shelves);
     free(live->entities);
     free(live->finals);
     if (live->shared.net != NULL) {
@@ -285,9 +293,22 @@ static void run_places(gs_live *live)
     }
 }
 
-/* All processes begin at one time, each by its own clock. */
-static gs_status meet(gs_live_shared *shared, gs_error *err)
+/* What the others of this host keep: it outlives them. */
+static void find_shelves(gs_live *live)
 {
+    const gs_live_shelf *own = &live->entities[0].shelf;
+    for (uint32_t i = 1; own->file_after > 0 && i < live->shared.config.job->ranks; i++) {
+        int64_t pid = gs_crew_pid_here(live->shared.config.crew, i);
+        if (pid > 0) {
+            gs_live_shelf_find(&live->shelves[i], pid, own->elements);
+        }
+    }
+}
+
+/* All processes begin at one time, each by its own clock. */
+static gs_status meet(gs_live *live, gs_error *err)
+{
+    gs_live_shared *shared = &live->shared;
     const gs_live_config *config = &shared->config;
     char mine[256];
     if (config->crew == NULL) {
@@ -305,6 +326,7 @@ static gs_status meet(gs_live_shared *shared, gs_error *err)
         shared->beats[i].at_ns = shared->start_ns;
     }
     if (gs_crew_self(config->crew) == 0) {
+        find_shelves(live);
         /* For who changes the network while a run goes on: tests/testbed does. */
         gs_log(GS_LOG_INFO, "live: the run begins in %.3f ms",
                (double)(shared->start_ns - gs_live_clock()) / (double)GS_NS_PER_MS);
@@ -319,7 +341,7 @@ void gs_live_run(gs_live *live)
 {
     gs_live_shared *shared = &live->shared;
     gs_error err;
-    if (meet(shared, &err) != GS_OK) {
+    if (meet(live, &err) != GS_OK) {
         shared->status = err.code;
         shared->error = err;
         return;

@@ -3,6 +3,7 @@
 #include "live/live_parts.h"
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "live/crew.h"
 #include "strategies/group.h"
 
@@ -104,6 +105,12 @@ static void join(gs_live *live)
         gs_live_finals_gather(shared, live->finals, &live->arena, &err) != GS_OK) {
         lose(shared, &err);
     }
+    for (uint32_t i = 0; live->shelves != NULL && i < shared->config.job->ranks; i++) {
+        gs_live_shelf_look(&live->shelves[i]);
+        if (live->shelves[i].file_after > 0) {
+            live->finals[i].shelf = &live->shelves[i];
+        }
+    }
     bool is_whole = shared->process == 0;
     if (is_whole && shared->status == GS_EDEADLOCK) {
         tell_waits(live);
@@ -113,47 +120,173 @@ static void join(gs_live *live)
     }
 }
 
-static gs_status add_rows(gs_live *live, gs_error *err)
-{
-    gs_live_shared *shared = &live->shared;
-    const gs_live_config *config = &shared->config;
-    GS_TRY(gs_live_log_rows(&shared->log, &shared->layout, config->job->ranks, config->rows,
-                            &live->end_ns, err));
-    return gs_live_look_rows(&live->entities[0], live->finals, config->rows, err);
-}
+/* ---------------------------------------------------------------- evaluations */
 
-typedef struct rows_thread {
+/* Who is told to end is killed soon after; mpirun, which tells all others when it has lost one,
+ * waits for a second, or until another ends. What there is must be written by then, so process 0
+ * is in a hurry, and the others wait for it. */
+static const gs_time_ns interrupted_ns = 100 * GS_NS_PER_MS;
+
+/* What process 0 does that takes long, in a thread of its own. */
+typedef struct errand {
     gs_live *live;
+    gs_live_looks *looks; /* NULL: the rows of what was logged */
+    uint32_t mark;
     gs_status status;
     gs_error error;
     atomic_bool is_over;
-} rows_thread;
+} errand;
 
-static void *run_rows(void *argument)
+static void act(errand *own)
 {
-    rows_thread *own = argument;
-    own->status = add_rows(own->live, &own->error);
+    gs_live *live = own->live;
+    const gs_live_config *config = &live->shared.config;
+    own->status = own->looks != NULL ? gs_live_looks_mark(own->looks, own->mark, &own->error)
+                                     : gs_live_log_rows(&live->shared.log, &live->shared.layout,
+                                                        config->job->ranks, config->rows,
+                                                        &live->end_ns, &own->error);
+}
+
+static void *run_errand(void *argument)
+{
+    errand *own = argument;
+    act(own);
     atomic_store(&own->is_over, true);
     gs_crew_wake(own->live->shared.config.crew);
     return NULL;
 }
 
-/* Evaluating may take longer than the deadline, within which the others want to hear of process 0.
- */
-static gs_status add_rows_beside(gs_live *live, gs_error *err)
+/* It may take longer than the deadline, within which the others want to hear of process 0. */
+static gs_status act_beside(errand *what, gs_error *err)
 {
-    gs_crew *crew = live->shared.config.crew;
-    rows_thread rows = {.live = live};
+    gs_crew *crew = what->live->shared.config.crew;
     pthread_t thread;
     if (crew == NULL || gs_crew_broken(crew) != NULL ||
-        pthread_create(&thread, NULL, run_rows, &rows) != 0) {
-        return add_rows(live, err);
+        pthread_create(&thread, NULL, run_errand, what) != 0) {
+        act(what);
+    } else {
+        gs_crew_live_on(crew, &what->is_over);
+        (void)pthread_join(thread, NULL);
     }
-    gs_crew_live_on(crew, &rows.is_over);
-    (void)pthread_join(thread, NULL);
-    *err = rows.error;
-    return rows.status;
+    *err = what->error;
+    return what->status;
 }
+
+/* Of process 0 to all that wait for it: the models of a mark, or that no more are wanted. */
+typedef struct wanted {
+    int64_t mark; /* -1: none any more; this is how the run ended */
+    gs_status status;
+    gs_error error;
+} wanted;
+
+static gs_status ask(gs_live *live, gs_live_looks *looks, uint32_t mark, gs_error *err)
+{
+    wanted want = {.mark = mark};
+    GS_TRY(gs_crew_share(live->shared.config.crew, &want, sizeof want, err));
+    return gs_live_looks_gather(&live->shared, NULL, mark, looks->told, err);
+}
+
+/* Somebody was told to end while a run that ended well is evaluated. */
+static bool is_told_to_end(const gs_live_shared *shared)
+{
+    bool is_own = shared->config.interrupted != NULL && shared->config.interrupted();
+    return is_own || (shared->config.crew != NULL && gs_crew_is_urged(shared->config.crew));
+}
+
+/* The curve, mark by mark: who is told to end does not begin another one. What is evaluated by then
+ * is the curve. */
+static gs_status add_curve(gs_live *live, gs_error *err)
+{
+    gs_live_shared *shared = &live->shared;
+    gs_crew *crew = shared->config.crew;
+    bool is_hasty =
+        shared->status == GS_EINTERRUPTED || (crew != NULL && gs_crew_broken(crew) != NULL);
+    gs_time_ns until_ns = is_hasty ? gs_live_clock() + 2 * interrupted_ns : GS_TIME_NEVER;
+    gs_live_looks looks;
+    gs_status status =
+        gs_live_looks_begin(&looks, &live->entities[0], live->finals, shared->config.rows, err);
+    if (looks.count > 0) {
+        gs_log(GS_LOG_INFO, "live: the run has ended, %u models of it are evaluated", looks.count);
+    }
+    for (uint32_t i = 0;
+         status == GS_OK && i < looks.count && (i == 0 || gs_live_clock() < until_ns); i++) {
+        if (!is_hasty && is_told_to_end(shared)) {
+            status = gs_fail(err, GS_EINTERRUPTED,
+                             "interrupted after %u of %u evaluations of the run", i, looks.count);
+            break;
+        }
+        if (looks.asks && gs_crew_broken(crew) == NULL) {
+            status = ask(live, &looks, i, err);
+        }
+        errand evaluation = {.live = live, .looks = &looks, .mark = i};
+        status = status == GS_OK ? act_beside(&evaluation, err) : status;
+    }
+    gs_live_looks_end(&looks);
+    return status;
+}
+
+/* Of process 0. */
+static void add_rows(gs_live *live, const gs_staleness *staleness)
+{
+    gs_live_shared *shared = &live->shared;
+    gs_error err;
+    errand rows = {.live = live};
+    gs_status status = act_beside(&rows, &err);
+    status = status == GS_OK ? add_curve(live, &err) : status;
+    if (status == GS_OK || status == GS_EINTERRUPTED) {
+        gs_status stored = gs_staleness_store(staleness, gs_record_series(shared->config.rows));
+        status = stored == GS_OK ? status : gs_fail(&err, stored, "no memory for staleness");
+    }
+    if (status != GS_OK && shared->status == GS_OK) {
+        shared->status = status;
+        shared->error = err;
+    }
+}
+
+/* Process 0 has added its rows: everybody knows how the run ended at last. */
+static void share_end(gs_live *live)
+{
+    gs_live_shared *shared = &live->shared;
+    gs_crew *crew = shared->config.crew;
+    wanted last = {.mark = -1, .status = shared->status, .error = shared->error};
+    gs_error err;
+    if (gs_crew_broken(crew) != NULL) {
+        return;
+    }
+    if (shared->status == GS_EINTERRUPTED) {
+        gs_crew_hurry(crew, gs_live_clock() + interrupted_ns);
+    }
+    if (gs_crew_share(crew, &last, sizeof last, &err) != GS_OK) {
+        lose(shared, &err);
+    }
+}
+
+/* Of the others: gives process 0 what it wants, until it has all. */
+static void serve_end(gs_live *live)
+{
+    gs_live_shared *shared = &live->shared;
+    gs_crew *crew = shared->config.crew;
+    const gs_live_entity *own =
+        shared->process < shared->entity_count ? &live->entities[shared->process] : NULL;
+    wanted want = {.mark = 0};
+    gs_error err;
+    while (want.mark >= 0 && gs_crew_broken(crew) == NULL) {
+        gs_status status = gs_crew_share(crew, &want, sizeof want, &err);
+        if (status == GS_OK && want.mark >= 0) {
+            status = gs_live_looks_gather(shared, own, (uint32_t)want.mark, NULL, &err);
+        }
+        if (status != GS_OK) {
+            lose(shared, &err);
+            return;
+        }
+    }
+    if (want.mark < 0) {
+        shared->status = want.status;
+        shared->error = want.error;
+    }
+}
+
+/* ---------------------------------------------------------------- the whole */
 
 static void end(gs_live *live)
 {
@@ -172,23 +305,15 @@ static void end(gs_live *live)
         gs_recording_set_origin(&shared->recording, shared->config.origin, &err) != GS_OK) {
         lose(shared, &err);
     }
-    if (shared->process != 0 || shared->config.rows == NULL || shared->config.scenario == NULL) {
-        return;
+    if (shared->process == 0 && shared->config.rows != NULL && shared->config.scenario != NULL) {
+        add_rows(live, &result.staleness);
     }
-    gs_status status = add_rows_beside(live, &err);
-    if (status == GS_OK) {
-        status = gs_staleness_store(&result.staleness, gs_record_series(shared->config.rows));
-    }
-    if (status != GS_OK && shared->status == GS_OK) {
-        shared->status = status;
-        shared->error = err;
+    if (shared->config.crew != NULL && shared->process == 0) {
+        share_end(live);
+    } else if (shared->config.crew != NULL) {
+        serve_end(live);
     }
 }
-
-/* Who is told to end is killed soon after; mpirun, which tells all others when it has lost one,
- * waits for a second, or until another ends. What there is must be written by then, so process 0
- * is in a hurry, and the others wait for it. */
-static const gs_time_ns interrupted_ns = 100 * GS_NS_PER_MS;
 
 /* All that was sent leaves, and process 0 hears how everybody ended, as long as there is time. */
 static void end_together(gs_live *live)

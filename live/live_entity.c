@@ -114,7 +114,7 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
     if (entity->driver == NULL) {
         return gs_fail(err, GS_ENOMEM, "no memory for entity %u", entity->number);
     }
-    return GS_OK;
+    return gs_live_look_open(entity, err);
 }
 
 void gs_live_entity_fini(gs_live_entity *entity)
@@ -125,8 +125,7 @@ void gs_live_entity_fini(gs_live_entity *entity)
     if (entity->computer != NULL) {
         gs_live_computer_close(entity->computer);
     }
-    free(entity->looks);
-    free(entity->marks);
+    gs_live_shelf_close(&entity->shelf);
     if (entity->device != NULL) {
         entity->shared->config.device->close(entity->device);
     }

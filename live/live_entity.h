@@ -5,6 +5,7 @@
 #include "live/live.h"
 #include "live/live_log.h"
 #include "live/live_pace.h"
+#include "live/live_shelf.h"
 #include "strategies/driver.h"
 #include "traces/entity_memory.h"
 #include "traces/wire.h"
@@ -55,12 +56,6 @@ typedef struct gs_live_shared {
 /* A rank's gradient under way. */
 typedef struct gs_live_computer gs_live_computer;
 
-/* Where a model was kept. */
-typedef struct gs_live_mark {
-    gs_curve_row row; /* still without loss and accuracy */
-    double weight;    /* of the model in a mean over workers, then */
-} gs_live_mark;
-
 typedef struct gs_live_entity {
     gs_live_shared *shared;
     gs_peer self;
@@ -92,10 +87,9 @@ typedef struct gs_live_entity {
     bool in_backward;
     bool quiesced;
     gs_live_computer *computer;
-    float *looks; /* models to be evaluated [look_count][parameters]; owner: it */
+    gs_live_shelf shelf;                          /* models to be evaluated */
+    int64_t shelved_step;                         /* of the last of them */
     uint32_t native_groups[GS_COMMUNICATORS_MAX]; /* of its all-reduces, + 1; 0: not made */
-    gs_live_mark *marks;                          /* [look_count] of them */
-    uint32_t look_count, look_capacity;
     int64_t next_look; /* mean steps, where each entity cuts on its own */
 } gs_live_entity;
 
@@ -136,6 +130,8 @@ void gs_live_post_own(gs_live_entity *entity, gs_parcel_kind kind);
 /* Worker 0's model at every mark of the scenario; where ranks learn apart and cut together that of
  * each worker. Where all cut together the marks are ends of its steps; else steps of the ranks'
  * mean, asked at its own, and the end. */
+/* Room for them. Errors: as of gs_live_shelf_create. */
+GS_MUST_USE gs_status gs_live_look_open(gs_live_entity *entity, gs_error *err);
 void gs_live_look_step_ended(gs_live_entity *entity);
 void gs_live_look_by_mean(gs_live_entity *entity, bool is_end);
 void gs_live_look_drained(gs_live_entity *entity);

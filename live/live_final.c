@@ -23,9 +23,7 @@ bool gs_live_final_of(const gs_live_entity *entity, gs_arena *arena, gs_live_fin
     if (entity->self.role == GS_WORKER) {
         gs_driver_model_view(entity->driver, &vector, &out->model_weight);
         out->model = gs_entity_memory_vector(&entity->memory, vector, &out->model_count);
-        out->marks = entity->marks;
-        out->looks = entity->looks;
-        out->look_count = entity->look_count;
+        out->shelf = &entity->shelf;
     }
     if (!gs_driver_waits_for(entity->driver, out->waits, sizeof out->waits)) {
         out->waits[0] = '\0';
@@ -46,22 +44,8 @@ typedef struct told {
     gs_error error;
     gs_live_final final; /* of its entity, if it has one: without its pointers */
     int64_t parcels_sent, parcels_taken, gradients;
-    uint64_t floats, looks, streams, records, entries;
+    uint64_t floats, streams, records, entries;
 } told;
-
-static uint64_t looked_floats(const told *said)
-{
-    return said->looks * said->final.model_count;
-}
-
-/* Of a run that is interrupted there are tenths of a second to say all: steps come first, and of
- * the models the earliest go along. */
-static uint64_t looks_told(const gs_live_shared *shared, const gs_live_final *final)
-{
-    const uint64_t hasty_floats = (2 << 20) / shared->process_count;
-    uint64_t most = final->model_count > 0 ? hasty_floats / final->model_count : 0;
-    return shared->status != GS_EINTERRUPTED || final->look_count < most ? final->look_count : most;
-}
 
 static told told_of(const gs_live_shared *shared, const gs_live_final *final)
 {
@@ -75,7 +59,6 @@ static told told_of(const gs_live_shared *shared, const gs_live_final *final)
     if (final != NULL) {
         said.final = *final;
         said.floats = shared->status == GS_OK ? final->model_count : 0;
-        said.looks = looks_told(shared, final);
         said.streams = shared->layout.communicator_count;
     }
     return said;
@@ -97,18 +80,14 @@ static unsigned char *pack(const gs_live_shared *shared, const gs_live_final *fi
     size_t floats = said.floats * sizeof(float), streams = said.streams * sizeof(uint64_t);
     size_t records = said.records * sizeof(gs_input_record);
     size_t entries = said.entries * sizeof(gs_live_entry);
-    size_t marks = said.looks * sizeof(gs_live_mark);
-    size_t looks = looked_floats(&said) * sizeof(float);
-    *out_bytes = sizeof said + streams + records + entries + marks + floats + looks;
+    *out_bytes = sizeof said + streams + records + entries + floats;
     unsigned char *bytes = malloc(*out_bytes);
     if (bytes != NULL) {
         unsigned char *at = put(bytes, &said, sizeof said);
         at = put(at, final != NULL ? final->op_streams : NULL, streams);
         at = put(at, shared->recording.records, records);
         at = put(at, shared->log.entries, entries);
-        at = put(at, final != NULL ? final->marks : NULL, marks);
-        at = put(at, final != NULL ? final->model : NULL, floats);
-        (void)put(at, final != NULL ? final->looks : NULL, looks);
+        (void)put(at, final != NULL ? final->model : NULL, floats);
     }
     return bytes;
 }
@@ -133,11 +112,8 @@ static bool unpack(gs_live_shared *shared, const gs_crew_bytes *bytes, uint32_t 
     const unsigned char *streams = at + sizeof *said;
     const unsigned char *inputs = streams + said->streams * sizeof(uint64_t);
     const unsigned char *entries = inputs + said->records * sizeof(gs_input_record);
-    const unsigned char *marks = entries + said->entries * sizeof(gs_live_entry);
-    const unsigned char *floats = marks + said->looks * sizeof(gs_live_mark);
-    const unsigned char *looks = floats + said->floats * sizeof(float);
-    uint64_t looked = looked_floats(said);
-    GS_ASSERT(looks + looked * sizeof(float) == at + bytes->count);
+    const unsigned char *floats = entries + said->entries * sizeof(gs_live_entry);
+    GS_ASSERT(floats + said->floats * sizeof(float) == at + bytes->count);
     out->records.next = (const gs_input_record *)(const void *)inputs;
     out->records.end = out->records.next + said->records;
     if (process == 0 || process >= shared->entity_count) {
@@ -146,20 +122,16 @@ static bool unpack(gs_live_shared *shared, const gs_crew_bytes *bytes, uint32_t 
     gs_live_final *final = &finals[process];
     *final = said->final;
     final->op_streams = GS_TAKE(arena, uint64_t, said->streams);
-    float *model = GS_TAKE(arena, float, said->floats + looked);
-    gs_live_mark *kept = GS_TAKE(arena, gs_live_mark, said->looks);
-    if (final->op_streams == NULL || model == NULL || kept == NULL ||
+    float *model = GS_TAKE(arena, float, said->floats);
+    if (final->op_streams == NULL || model == NULL ||
         !gs_live_log_append(&shared->log, (const gs_live_entry *)(const void *)entries,
                             said->entries)) {
         return false;
     }
     (void)put((unsigned char *) final->op_streams, streams, said->streams * sizeof(uint64_t));
-    (void)put((unsigned char *)model, floats, (said->floats + looked) * sizeof(float));
-    (void)put((unsigned char *)kept, marks, said->looks * sizeof(gs_live_mark));
+    (void)put((unsigned char *)model, floats, said->floats * sizeof(float));
     final->model = said->floats > 0 ? model : NULL;
-    final->marks = kept;
-    final->looks = model + said->floats;
-    final->look_count = (uint32_t)said->looks;
+    final->shelf = NULL;
     return true;
 }
 

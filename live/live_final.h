@@ -3,7 +3,9 @@
 #ifndef GS_LIVE_LIVE_FINAL_H
 #define GS_LIVE_LIVE_FINAL_H
 
+#include "live/crew.h"
 #include "live/live_entity.h"
+#include "traces/model_mean.h"
 
 typedef struct gs_live_final {
     bool is_known; /* false: another process has it, and this one is not process 0, or it is gone */
@@ -13,10 +15,7 @@ typedef struct gs_live_final {
     const float *model;   /* [model_count]; NULL: timing only, or a server */
     size_t model_count;
     double model_weight;
-    const gs_live_mark *marks; /* [look_count] at which it kept its model; where means are looked at
-                                  those of all workers are here */
-    const float *looks;        /* [look_count][model_count] */
-    uint32_t look_count;
+    const gs_live_shelf *shelf; /* models kept at marks; NULL: none, or not of this host */
     gs_staleness staleness;
     char waits[GS_ERROR_TEXT_BYTES / 2]; /* for whom it waits; "": for nobody */
 } gs_live_final;
@@ -30,9 +29,32 @@ bool gs_live_final_of(const gs_live_entity *entity, gs_arena *arena, gs_live_fin
 GS_MUST_USE gs_status gs_live_finals_gather(gs_live_shared *shared, gs_live_final *finals,
                                             gs_arena *arena, gs_error *err);
 
-/* Evaluates what was kept; first: worker 0's entity, finals: of all. Errors: GS_EDIVERGED,
- * GS_ENOMEM. live_look.c */
-GS_MUST_USE gs_status gs_live_look_rows(const gs_live_entity *first, const gs_live_final *finals,
-                                        gs_record *rows, gs_error *err);
+/* ---------------------------------------------------------------- evaluations: live_look.c */
+
+/* What process 0 evaluates of a run, mark by mark: of all that was kept it has one mark in memory.
+ */
+typedef struct gs_live_looks {
+    const gs_live_entity *first; /* worker 0's */
+    const gs_live_final *finals; /* of all */
+    gs_record *rows;
+    uint32_t count;      /* of marks */
+    bool asks;           /* some models are on other hosts: `told` is filled before each mark */
+    gs_crew_bytes *told; /* [processes] of a mark, as gs_crew_gather has them; NULL: no crew */
+    void *record;        /* one, as it lies in a shelf */
+    gs_model_means means;
+} gs_live_looks;
+
+/* Errors: GS_ENOMEM. Owner: caller, end in both cases. */
+GS_MUST_USE gs_status gs_live_looks_begin(gs_live_looks *looks, const gs_live_entity *first,
+                                          const gs_live_final *finals, gs_record *rows,
+                                          gs_error *err);
+void gs_live_looks_end(gs_live_looks *looks);
+/* Evaluates one mark, if all have come to it. Errors: GS_EDIVERGED, GS_EIO, GS_ENOMEM. */
+GS_MUST_USE gs_status gs_live_looks_mark(gs_live_looks *looks, uint32_t mark, gs_error *err);
+/* By all processes: models of that mark to process 0; entity NULL: this process has none. Errors:
+ * as of gs_crew_gather, GS_EIO. */
+GS_MUST_USE gs_status gs_live_looks_gather(const gs_live_shared *shared,
+                                           const gs_live_entity *entity, uint32_t mark,
+                                           gs_crew_bytes *out, gs_error *err);
 
 #endif

@@ -1,49 +1,12 @@
 /* The model of a live run, now and then: copies, which are evaluated when the run has ended. */
 #include "live/live_final.h"
 
-#include "traces/model_mean.h"
+#include "base/assert.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* Keeps a copy: evaluating takes time that is not the run's. */
-static void keep_look(gs_live_entity *entity, int64_t steps)
-{
-    gs_live_shared *shared = entity->shared;
-    uint32_t vector;
-    double weight;
-    size_t count;
-    gs_driver_model_view(entity->driver, &vector, &weight);
-    const float *model = gs_entity_memory_vector(&entity->memory, vector, &count);
-    bool is_again =
-        entity->look_count > 0 && entity->marks[entity->look_count - 1].row.step == steps;
-    entity->look_count -= is_again ? 1 : 0; /* a mark at the end: what came last is the model */
-    if (entity->look_count == entity->look_capacity) {
-        uint32_t capacity = entity->look_capacity == 0 ? 32 : 2 * entity->look_capacity;
-        float *looks = realloc(entity->looks, capacity * count * sizeof *looks);
-        entity->looks = looks != NULL ? looks : entity->looks;
-        gs_live_mark *marks = realloc(entity->marks, capacity * sizeof *marks);
-        entity->marks = marks != NULL ? marks : entity->marks;
-        if (looks == NULL || marks == NULL) {
-            gs_live_fail_memory(shared, "models to be evaluated");
-            return;
-        }
-        entity->look_capacity = capacity;
-    }
-    int64_t passes = shared->layout.cut == GS_CUT_OWN
-                         ? (int64_t)atomic_load(&shared->all_passes)
-                         : entity->passes_begun * shared->config.job->ranks;
-    entity->marks[entity->look_count] =
-        (gs_live_mark){.row = {.step = steps,
-                               .time_ns = entity->now,
-                               .samples = passes * shared->config.batch_per_rank},
-                       .weight = weight};
-    float *copy = entity->looks + entity->look_count * count;
-    for (size_t i = 0; i < count; i++) {
-        copy[i] = model[i];
-    }
-    entity->look_count++;
-}
+#include <string.h>
+#include <unistd.h>
 
 /* Do the marks of this run lie at the ends of each rank's own steps, and are means looked at? */
 static bool looks_at_means(const gs_live_shared *shared)
@@ -57,6 +20,44 @@ static bool is_looked_at(const gs_live_entity *entity)
     bool is_one =
         entity->number == 0 || (entity->self.role == GS_WORKER && looks_at_means(entity->shared));
     return is_one && config->scenario != NULL && config->task != NULL && config->rows != NULL;
+}
+
+gs_status gs_live_look_open(gs_live_entity *entity, gs_error *err)
+{
+    const gs_live_shared *shared = entity->shared;
+    if (!is_looked_at(entity)) {
+        return GS_OK;
+    }
+    bool is_sought = shared->config.crew != NULL && shared->process != 0;
+    return gs_live_shelf_create(&entity->shelf, is_sought ? getpid() : 0,
+                                gs_task_parameter_count(shared->config.task), err);
+}
+
+/* Keeps a copy: evaluating takes time that is not the run's. */
+static void keep_look(gs_live_entity *entity, int64_t steps)
+{
+    gs_live_shared *shared = entity->shared;
+    gs_live_shelf *shelf = &entity->shelf;
+    uint32_t vector;
+    double weight;
+    size_t count;
+    gs_error err;
+    gs_driver_model_view(entity->driver, &vector, &weight);
+    const float *model = gs_entity_memory_vector(&entity->memory, vector, &count);
+    GS_ASSERT(count == shelf->elements);
+    /* A mark at the end: what came last is the model. */
+    bool is_again = shelf->count > 0 && entity->shelved_step == steps;
+    int64_t passes = shared->layout.cut == GS_CUT_OWN
+                         ? (int64_t)atomic_load(&shared->all_passes)
+                         : entity->passes_begun * shared->config.job->ranks;
+    gs_live_mark mark = {.row = {.step = steps,
+                                 .time_ns = entity->now,
+                                 .samples = passes * shared->config.batch_per_rank},
+                         .weight = weight};
+    entity->shelved_step = steps;
+    if (gs_live_shelf_put(shelf, shelf->count - (is_again ? 1 : 0), &mark, model, &err) != GS_OK) {
+        gs_live_fail(shared, &err);
+    }
 }
 
 void gs_live_look_by_mean(gs_live_entity *entity, bool is_end)
@@ -110,72 +111,140 @@ static gs_status add_row(const gs_live_entity *first, gs_curve_row row, const fl
                : gs_fail(err, GS_ENOMEM, "no memory for the curve of the run");
 }
 
-/* The mean of what all ranks had at a mark, when the last of them came to it. */
-static gs_status add_mean(const gs_live_entity *first, const gs_live_final *finals, uint32_t mark,
-                          gs_model_means *means, gs_record *rows, gs_error *err)
+/* What a rank kept at a mark: false: it has not come there, or its process is gone. The model is
+ * good until the next call. */
+static bool read_mark(const gs_live_looks *looks, uint32_t rank, uint32_t mark, gs_live_mark *out,
+                      const float **out_model)
 {
-    gs_curve_row row = finals[0].marks[mark].row;
-    const float *mean = NULL;
-    for (uint32_t rank = 0; rank < means->ranks; rank++) {
-        const gs_live_final *final = &finals[rank];
-        if (mark >= final->look_count || final->marks[mark].row.step != row.step) {
-            return GS_OK; /* a run that was cut off: some have not come */
+    const gs_live_shelf *shelf = looks->finals[rank].shelf;
+    const unsigned char *record = looks->record;
+    gs_error err;
+    if (shelf != NULL) {
+        if (mark >= shelf->count || gs_live_shelf_get(shelf, mark, looks->record, &err) != GS_OK) {
+            return false;
         }
-        gs_time_ns at_ns = final->marks[mark].row.time_ns;
-        row.time_ns = row.time_ns > at_ns ? row.time_ns : at_ns;
-        if (gs_model_means_add(means, row.step, final->looks + mark * means->elements,
-                               final->marks[mark].weight, &mean) != GS_OK) {
+    } else if (looks->asks &&
+               looks->told[rank].count == gs_live_shelf_bytes(&looks->first->shelf)) {
+        record = looks->told[rank].data;
+    } else {
+        return false;
+    }
+    memcpy(out, record, sizeof *out);
+    *out_model = (const float *)(const void *)(record + sizeof *out);
+    return true;
+}
+
+/* The mean of what all ranks had at a mark, when the last of them came to it. */
+static gs_status add_mean(gs_live_looks *looks, uint32_t mark, gs_error *err)
+{
+    const float *mean = NULL, *model;
+    gs_live_mark kept;
+    gs_curve_row row = {.step = -1};
+    for (uint32_t rank = 0; rank < looks->means.ranks; rank++) {
+        if (!read_mark(looks, rank, mark, &kept, &model) ||
+            (rank > 0 && kept.row.step != row.step)) {
+            looks->count = mark; /* a run that was cut off: some have not come */
+            return GS_OK;
+        }
+        gs_time_ns at_ns = kept.row.time_ns;
+        at_ns = row.time_ns > at_ns ? row.time_ns : at_ns;
+        row = rank == 0 ? kept.row : row;
+        row.time_ns = at_ns;
+        if (gs_model_means_add(&looks->means, row.step, model, kept.weight, &mean) != GS_OK) {
             return gs_fail(err, GS_ENOMEM, "no memory for the mean of the models");
         }
     }
-    return mean == NULL ? GS_OK : add_row(first, row, mean, rows, err);
+    return mean == NULL ? GS_OK : add_row(looks->first, row, mean, looks->rows, err);
 }
 
 /* At the end: the mean of all, where ranks learn apart. */
-static gs_status add_end(const gs_live_entity *first, const gs_live_final *finals, uint32_t ranks,
-                         gs_record *rows, gs_error *err)
+static gs_status add_end(gs_live_looks *looks, uint32_t mark, gs_error *err)
 {
-    gs_model_means means = {.ranks = ranks, .elements = finals[0].model_count};
-    gs_curve_row row = finals[0].marks[finals[0].look_count - 1].row;
-    const float *mean = NULL;
-    gs_status status = GS_OK;
-    for (uint32_t rank = 0; status == GS_OK && rank < ranks && finals[rank].model != NULL; rank++) {
-        status = gs_model_means_add(&means, row.step, finals[rank].model, finals[rank].model_weight,
-                                    &mean);
+    const gs_live_final *finals = looks->finals;
+    const float *mean = NULL, *model;
+    gs_live_mark last;
+    if (!read_mark(looks, 0, mark, &last, &model)) {
+        return GS_OK;
     }
-    if (status != GS_OK) {
-        (void)gs_fail(err, status, "no memory for the mean of the models");
-    } else if (mean != NULL) {
-        status = add_row(first, row, mean, rows, err);
-    }
-    gs_model_means_fini(&means);
-    return status;
-}
-
-/* Who is told to end is killed soon after: what is evaluated by then is the curve. */
-static const gs_time_ns interrupted_ns = 200 * GS_NS_PER_MS;
-
-gs_status gs_live_look_rows(const gs_live_entity *first, const gs_live_final *finals,
-                            gs_record *rows, gs_error *err)
-{
-    const gs_live_shared *shared = first->shared;
-    uint32_t ranks = shared->config.job->ranks;
-    size_t elements = finals[0].model_count;
-    gs_model_means means = {.ranks = ranks, .elements = elements};
-    gs_status status = GS_OK;
-    bool apart = shared->layout.learns_apart;
-    gs_time_ns until_ns =
-        shared->status == GS_EINTERRUPTED ? gs_live_clock() + interrupted_ns : GS_TIME_NEVER;
-    for (uint32_t i = 0;
-         status == GS_OK && i < first->look_count && (i == 0 || gs_live_clock() < until_ns); i++) {
-        if (apart && i + 1 == first->look_count && shared->status == GS_OK) {
-            status = add_end(first, finals, ranks, rows, err);
-        } else if (looks_at_means(shared)) {
-            status = add_mean(first, finals, i, &means, rows, err);
-        } else {
-            status = add_row(first, first->marks[i].row, first->looks + i * elements, rows, err);
+    for (uint32_t rank = 0; rank < looks->means.ranks && finals[rank].model != NULL; rank++) {
+        if (gs_model_means_add(&looks->means, last.row.step, finals[rank].model,
+                               finals[rank].model_weight, &mean) != GS_OK) {
+            return gs_fail(err, GS_ENOMEM, "no memory for the mean of the models");
         }
     }
-    gs_model_means_fini(&means);
+    return mean == NULL ? GS_OK : add_row(looks->first, last.row, mean, looks->rows, err);
+}
+
+gs_status gs_live_looks_mark(gs_live_looks *looks, uint32_t mark, gs_error *err)
+{
+    const gs_live_shared *shared = looks->first->shared;
+    gs_live_mark kept;
+    const float *model;
+    if (shared->layout.learns_apart && mark + 1 == looks->count && shared->status == GS_OK) {
+        return add_end(looks, mark, err);
+    }
+    if (looks_at_means(shared)) {
+        return add_mean(looks, mark, err);
+    }
+    return read_mark(looks, 0, mark, &kept, &model)
+               ? add_row(looks->first, kept.row, model, looks->rows, err)
+               : GS_OK;
+}
+
+gs_status gs_live_looks_begin(gs_live_looks *looks, const gs_live_entity *first,
+                              const gs_live_final *finals, gs_record *rows, gs_error *err)
+{
+    const gs_live_shared *shared = first->shared;
+    const gs_live_shelf *shelf = &first->shelf;
+    *looks =
+        (gs_live_looks){.first = first,
+                        .finals = finals,
+                        .rows = rows,
+                        .count = shelf->count,
+                        .means = {.ranks = shared->config.job->ranks, .elements = shelf->elements}};
+    if (shelf->count == 0) {
+        return GS_OK;
+    }
+    for (uint32_t i = 0; looks_at_means(shared) && i < looks->means.ranks; i++) {
+        looks->asks = looks->asks || finals[i].shelf == NULL;
+    }
+    looks->record = malloc(gs_live_shelf_bytes(shelf));
+    looks->told = calloc(shared->process_count, sizeof *looks->told);
+    return looks->record != NULL && looks->told != NULL
+               ? GS_OK
+               : gs_fail(err, GS_ENOMEM, "no memory for a model to be evaluated");
+}
+
+static void forget_told(gs_crew_bytes *told, uint32_t processes)
+{
+    for (uint32_t i = 0; told != NULL && i < processes; i++) {
+        free(told[i].data);
+        told[i] = (gs_crew_bytes){.count = 0};
+    }
+}
+
+void gs_live_looks_end(gs_live_looks *looks)
+{
+    forget_told(looks->told, looks->first->shared->process_count);
+    free(looks->told);
+    free(looks->record);
+    gs_model_means_fini(&looks->means);
+}
+
+gs_status gs_live_looks_gather(const gs_live_shared *shared, const gs_live_entity *entity,
+                               uint32_t mark, gs_crew_bytes *out, gs_error *err)
+{
+    void *record = NULL;
+    size_t bytes = 0;
+    forget_told(out, shared->process_count);
+    if (entity != NULL && mark < entity->shelf.count) {
+        bytes = gs_live_shelf_bytes(&entity->shelf);
+        record = malloc(bytes);
+        if (record == NULL || gs_live_shelf_get(&entity->shelf, mark, record, err) != GS_OK) {
+            bytes = 0; /* the mark is left out */
+        }
+    }
+    gs_status status = gs_crew_gather(shared->config.crew, record, bytes, out, err);
+    free(record);
     return status;
 }

@@ -10,6 +10,8 @@ struct gs_live {
     gs_live_entity *entities; /* [shared.entity_count]: workers, then servers; those of other
                                  processes are empty */
     gs_live_final *finals;    /* [shared.entity_count] */
+    gs_live_shelf *shelves; /* [ranks]: those of other processes that process 0 has found; NULL: of
+                               others, or no crew */
     gs_time_ns end_ns;
     gs_arena arena;
 };

@@ -65,6 +65,11 @@ static gs_status transport_of(const gs_live_crew *crew, const gs_cli *cli,
     return GS_OK;
 }
 
+static bool is_interrupted(void)
+{
+    return gs_interrupt_signal() != 0;
+}
+
 static gs_crew_config config_of(const gs_live_crew *crew, const gs_live_settings *settings)
 {
     const gs_launch *launch = &crew->launch;
@@ -77,6 +82,7 @@ static gs_crew_config config_of(const gs_live_crew *crew, const gs_live_settings
                     .local_process = launch->local_rank,
                     .address = launch->address[0] == '\0' ? NULL : launch->address,
                     .job = launch->job[0] == '\0' ? NULL : launch->job},
+        .interrupted = is_interrupted,
     };
 }
 
