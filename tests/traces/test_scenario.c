@@ -192,6 +192,7 @@ Test(scenario, the_hash_is_of_what_a_run_depends_on_beside_strategy_and_seed)
     cr_assert_eq(read_file("demo-ethernet"), GS_OK, "%s", err.text);
     uint64_t hash = scenario.config_hash;
     static const char *const same[] = {"seed=2", "strategies.0.bucket=10MiB", "evaluate.seeds=3",
+                                       "workload.phases=[]",
                                        "cluster.links.nic.bandwidth=1.25GB/s"};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         cr_assert_eq(READ_DEMO(same[i]), GS_OK, "%s", err.text);
@@ -201,12 +202,27 @@ Test(scenario, the_hash_is_of_what_a_run_depends_on_beside_strategy_and_seed)
                                         "workload.batch_per_rank=17",
                                         "noise.compute.cv=0.013",
                                         "evaluate.every=3",
+                                        "workload.phases=[{\"from_step\":0,\"phase\":\"normal\"}]",
                                         "evaluate.stop=target",
                                         "faults=[{\"at\":\"1s\",\"kind\":\"slow\",\"rank\":2}]"};
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
         cr_assert_eq(READ_DEMO(other[i]), GS_OK, "%s", err.text);
         cr_expect_neq(scenario.config_hash, hash, "%s", other[i]);
     }
+}
+
+Test(scenario, the_job_knows_the_phases_that_the_user_names)
+{
+    gs_job job;
+    cr_assert_eq(READ_DEMO("workload.phases=[{\"from_step\":3,\"phase\":\"sparse\"},"
+                           "{\"from_step\":7,\"phase\":\"critical\"}]"),
+                 GS_OK, "%s", err.text);
+    cr_assert_eq(gs_scenario_job(&scenario, &arena, &job, &err), GS_OK, "%s", err.text);
+    cr_assert_eq(job.phase_count, 2);
+    cr_expect_eq(job.phases[0].from_step, 3);
+    cr_expect_eq(job.phases[0].phase, GS_PHASE_SPARSE);
+    cr_expect_eq(job.phases[1].from_step, 7);
+    cr_expect_eq(job.phases[1].phase, GS_PHASE_CRITICAL);
 }
 
 Test(scenario, a_run_stops_only_at_a_target_that_is_there)

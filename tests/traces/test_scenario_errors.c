@@ -330,6 +330,22 @@ Test(scenario_errors, of_faults)
     EXPECT_ALL(cases);
 }
 
+Test(scenario_errors, of_phases)
+{
+    static const refusal cases[] = {
+        {GS_EINVAL, "workload.phases=[{\"from_step\":5}]",
+         "workload.phases[0]" HERE "the key \"phase\" is missing; it takes one of normal, warmup, "
+         "sparse, critical"},
+        {GS_EINVAL, "workload.phases=[{\"from_step\":5,\"phase\":\"cold\"}]",
+         "workload.phases[0].phase" HERE "\"cold\" is not one of normal, warmup, sparse, critical"},
+        {GS_EINVAL,
+         "workload.phases=[{\"from_step\":5,\"phase\":\"sparse\"},{\"from_step\":5,\"phase\":"
+         "\"normal\"}]",
+         "workload.phases[1].from_step" HERE "5 comes after 5; list phases by ascending step"},
+    };
+    EXPECT_ALL(cases);
+}
+
 Test(scenario_errors, of_evaluate_and_gates)
 {
     static const refusal cases[] = {

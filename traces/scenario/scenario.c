@@ -182,6 +182,8 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
         .budget_steps = scenario->workload.budget_steps,
         .seed = scenario->seed,
         .ring_order = scenario->cluster.ring_order,
+        .phases = scenario->workload.phases,
+        .phase_count = scenario->workload.phase_count,
     };
     for (uint32_t i = 0; i < profile->unit_count; i++) {
         elements[i] = profile->units[i].elements;

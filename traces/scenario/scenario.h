@@ -185,11 +185,13 @@ typedef struct gs_workload {
     bool real_gradients;
     gs_number number; /* dtype: what gradients and payloads are made of */
     gs_task_config task;
-    const gs_dataset *dataset; /* what task.data names, read once for all runs; NULL: not read */
-    double flops_per_s;        /* 0: the rate of the device */
-    int64_t budget_steps;      /* optimizer steps; from budget.steps or budget.samples */
-    gs_quality quality;        /* of evaluations: the target's, or the usual one of such data */
-    double target_value;       /* 0: none */
+    const gs_dataset *dataset;   /* what task.data names, read once for all runs; NULL: not read */
+    double flops_per_s;          /* 0: the rate of the device */
+    int64_t budget_steps;        /* optimizer steps; from budget.steps or budget.samples */
+    gs_quality quality;          /* of evaluations: the target's, or the usual one of such data */
+    double target_value;         /* 0: none */
+    const gs_phase_from *phases; /* [phase_count], as gs_job's */
+    uint32_t phase_count;
 } gs_workload;
 
 typedef enum gs_law {

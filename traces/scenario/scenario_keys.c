@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/nearest.h"
 
-enum { NAMES_MAX = 256, SECTIONS = 34, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
+enum { NAMES_MAX = 256, SECTIONS = 35, NEAR_BYTES = GS_JSON_PATH_BYTES + 96 };
 
 typedef gs_scenario_section section;
 
@@ -36,7 +36,7 @@ static const char *const placement_keys[] = {"slots", "ring_order", NULL};
 static const char *const tuning_keys[] = {"measured", NULL};
 static const char *const link_keys[] = {"nic", "intra", NULL};
 static const char *const workload_keys[] = {"profile", "model",  "data",   "optimizer", "input",
-                                            "memory",  "target", "budget", NULL};
+                                            "memory",  "target", "budget", "phases",    NULL};
 static const char *const noise_keys[] = {"compute", "straggler", "latency",
                                          "input",   "bandwidth", NULL};
 static const char *const law_keys[] = {"samples", NULL};
@@ -67,6 +67,7 @@ static const section sections[SECTIONS] = {
     {"workload.memory", &gs_scenario_memory_table, NULL},
     {"workload.target", &gs_scenario_target_table, NULL},
     {"workload.budget", &gs_scenario_budget_table, NULL},
+    {"workload.phases[]", &gs_scenario_phase_table, NULL},
     {"noise", NULL, noise_keys},
     {"noise.compute", &gs_scenario_law_table, law_keys},
     {"noise.straggler", &gs_scenario_straggler_table, NULL},

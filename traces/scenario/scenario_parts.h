@@ -59,6 +59,11 @@ typedef struct gs_bandwidth_config {
     gs_rate_process process;
 } gs_bandwidth_config;
 
+typedef struct gs_phase_config {
+    int64_t from_step;
+    int phase; /* gs_phase */
+} gs_phase_config;
+
 typedef struct gs_fault_config {
     gs_time_ns at_ns;
     int kind;
@@ -108,6 +113,8 @@ typedef struct gs_scenario_reader {
     const char **profile_files; /* as written, [profile_file_count] */
     const char **profile_paths; /* to open */
     uint32_t profile_file_count;
+    gs_phase_config *phases; /* workload.phases */
+    uint32_t phase_count;
     gs_fault_config *faults;
     uint32_t fault_count;
     gs_gate_config *gates;
@@ -147,6 +154,7 @@ gs_status gs_scenario_check_data(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_profile(gs_scenario_reader *reader, gs_error *err);
 /* workload.memory; before the profile. */
 gs_status gs_scenario_read_memory(gs_scenario_reader *reader, gs_error *err);
+gs_status gs_scenario_read_phases(gs_scenario_reader *reader, gs_error *err);
 /* Fills the workload's layers and the profile that they give on the nodes' devices. Owner of the
  * table: the arena. */
 gs_status gs_scenario_time_layers(gs_scenario_reader *reader, const gs_layer_table *table,
@@ -187,6 +195,7 @@ bool gs_scenario_write_collectives(const gs_scenario_reader *reader, gs_json *cl
 bool gs_scenario_write_tuning(const gs_scenario_reader *reader, gs_json *cluster);
 bool gs_scenario_write_calibration(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_workload(const gs_scenario_reader *reader, gs_json *root);
+bool gs_scenario_write_phases(const gs_scenario_reader *reader, gs_json *workload);
 bool gs_scenario_write_noise(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_faults(const gs_scenario_reader *reader, gs_json *root);
 bool gs_scenario_write_strategies(const gs_scenario_reader *reader, gs_json *root);
@@ -219,6 +228,7 @@ extern const gs_field_table gs_scenario_input_table;
 extern const gs_field_table gs_scenario_memory_table;
 extern const gs_field_table gs_scenario_target_table;
 extern const gs_field_table gs_scenario_budget_table;
+extern const gs_field_table gs_scenario_phase_table;
 extern const gs_field_table gs_scenario_law_table;
 extern const gs_field_table gs_scenario_straggler_table;
 extern const gs_field_table gs_scenario_bandwidth_table;

@@ -140,6 +140,7 @@ gs_status gs_scenario_read_workload(gs_scenario_reader *reader, gs_error *err)
                          "false",
                          gs_quality_words(out->quality));
     }
+    GS_TRY(gs_scenario_read_phases(reader, err));
     return read_budget(reader, err);
 }
 
@@ -388,5 +389,6 @@ bool gs_scenario_write_workload(const gs_scenario_reader *reader, gs_json *root)
     ok = gs_scenario_put_object(part, "memory", &gs_scenario_memory_table, &reader->memory) && ok;
     ok = gs_scenario_put_object(part, "target", &gs_scenario_target_table, &reader->target) && ok;
     ok = gs_scenario_put_object(part, "budget", &gs_scenario_budget_table, &reader->budget) && ok;
+    ok = gs_scenario_write_phases(reader, part) && ok;
     return gs_json_set(root, "workload", part) && ok;
 }
