@@ -165,6 +165,7 @@ void small_job_use(small_job *job, const gs_strategy *strategy, const char *text
 /* What has periods longer than the run is given shorter ones, of which some end inside the run and
  * one does not; what cuts the gradient cuts this small one too. */
 static const char *const shorter[][2] = {
+    {"accordion", "interval=2"},
     {"adacomm", "period=2,interval=1"},
     {"bmuf", "period=2"},
     {"co2", "period=2"},
@@ -174,10 +175,12 @@ static const char *const shorter[][2] = {
     {"diloco", "period=3"},
     {"easgd", "period=2"},
     {"every", "steps=3"},
+    {"gravac", "window=2,looks=1"},
     {"hier_avg", "inside=2,between=2,delay=1"},
     {"horovod", "fusion=17000B,cycle=150us"},
     {"local_sgd", "period=3"},
     {"post_local", "period=2,start=1"},
+    {"selsync", "threshold=0.1,window=2"},
     {"slowmo", "period=3"},
     {"streaming_diloco", "period=4,fragments=2,delay=1"},
 };

@@ -183,6 +183,51 @@ Test(hosts, sums_and_agreements_have_the_same_bytes_in_sim_and_live)
     expect_same_weights(&probe_signals);
 }
 
+/* It has sent something in this run, and less than it can. */
+static void expect_saving(const gs_strategy *strategy)
+{
+    const gs_coding dense = {.codec = NULL};
+    gs_sim_result result;
+    gs_sim *sim = simulate(strategy, 0, false, &result);
+    int64_t most = RANKS * STEPS * strategy->wire_bytes(made.choice.config, &sim->job, &dense);
+    int64_t sent = 0;
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        sent += sim->net.entity_bytes[rank];
+    }
+    cr_expect(0 < sent && sent < most, "%s: %lld of %lld bytes", strategy->name, (long long)sent,
+              (long long)most);
+    gs_sim_destroy(sim);
+}
+
+/* What is sent follows from numbers, and numbers from no clock. */
+static void expect_trigger(const char *name, const char *parameters, const char *codec)
+{
+    const gs_strategy *strategy = gs_strategy_find(name);
+    small_job_use(&made, strategy, parameters);
+    small_job_code(&made, codec);
+    expect_same_weights(strategy);
+    expect_saving(strategy);
+}
+
+Test(hosts, triggers_of_averages_have_the_same_bytes_in_sim_and_live)
+{
+    expect_trigger("selsync", "threshold=0.5,window=1", NULL);
+    expect_trigger("selsync", "threshold=0.5,window=1,aggregate=gradients", "topk:ratio=0.1");
+}
+
+Test(hosts, triggers_of_messages_have_the_same_bytes_in_sim_and_live)
+{
+    expect_trigger("event_triggered", "threshold=0.05,decay=0.5", NULL);
+    expect_trigger("lag", "xi=1,window=3", NULL);
+    expect_trigger("lasg", "xi=1,window=2", NULL);
+}
+
+Test(hosts, triggers_of_codecs_have_the_same_bytes_in_sim_and_live)
+{
+    expect_trigger("accordion", "interval=1,bucket=3000B", "topk:ratio=0.1");
+    expect_trigger("gravac", "window=1,looks=1,threshold=0.3", "topk:ratio=0.1");
+}
+
 Test(hosts, a_state_that_moves_changes_nothing)
 {
     const gs_strategy *const strategies[] = {gs_strategy_find("allreduce"),

@@ -43,6 +43,12 @@ static uint32_t channel(void *host, uint32_t communicator, uint32_t number, gs_p
 
 static void issued(void *host, gs_peer self, const gs_op_signature *op)
 {
+    (void)self;
+    ((probe_host *)host)->issued[op->communicator]++;
+}
+
+static void ended(void *host, gs_peer self, const gs_op_signature *op)
+{
     (void)host, (void)self, (void)op;
 }
 
@@ -170,7 +176,7 @@ static const gs_host_calls calls = {
     .channel = channel,
     .issued = issued,
     .start = start,
-    .ended = issued,
+    .ended = ended,
     .send_part = send_part,
     .absorb = absorb,
     .flush = flush,
@@ -312,7 +318,8 @@ void probe_host_voice(probe_host *host, gs_peer from, uint32_t communicator, gs_
 
 void probe_host_quiesce(probe_host *host)
 {
-    gs_driver_quiesce(host->driver, 0, -1);
+    bool is_common = host->layout.cut == GS_CUT_COMMON;
+    gs_driver_quiesce(host->driver, 0, is_common ? gs_driver_step(host->driver) : -1);
 }
 
 void probe_host_sent(probe_host *host)

@@ -18,12 +18,13 @@ typedef struct probe_host {
     uint32_t slots[PROBE_SLOTS_MAX]; /* of what the driver wants to be told of later, in order */
     int slot_count;
     int parts_sent, notes_sent, wakes, drained, vecs, steps_ended, cancelled;
-    int64_t applied, dropped; /* elements */
-    gs_time_ns timer_ns;      /* of the last timer */
-    double product;           /* what every dot comes to */
-    gs_message last_note;     /* that was sent */
-    uint32_t open_from;       /* bucket that was opened last */
-    bool other_op;            /* absorb finds a part of another op */
+    int64_t applied, dropped;         /* elements */
+    gs_time_ns timer_ns;              /* of the last timer */
+    double product;                   /* what every dot comes to */
+    gs_message last_note;             /* that was sent */
+    uint32_t open_from;               /* bucket that was opened last */
+    int issued[GS_COMMUNICATORS_MAX]; /* collectives of each communicator */
+    bool other_op;                    /* absorb finds a part of another op */
 } probe_host;
 
 /* Two ranks and one server, a strategy "wrong" whose hooks do nothing and whose steps go at PARAM;
