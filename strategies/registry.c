@@ -140,11 +140,9 @@ static gs_status check_communicator(const gs_communicator *communicator, uint32_
                        index, group.size, group.stride, ranks);
     }
     if ((communicator->kinds & ~(uint32_t)GS_AGREES) >> GS_ALL_TO_ALL != 0) {
-        return gs_fail(
-            err, GS_EINVAL,
-            "communicators[%u]: kinds is %#x; bits above broadcast are of no service, but for "
-            "GS_AGREES",
-            index, communicator->kinds);
+        return gs_fail(err, GS_EINVAL,
+                       "communicators[%u]: kinds is %#x; bits above broadcast are of no service",
+                       index, communicator->kinds);
     }
     const char *name = communicator->all_reduce;
     const gs_collective *named = name == NULL ? NULL : gs_collective_find(name);
