@@ -3,20 +3,23 @@
 #   check_symbols.sh purity LIST libgs_strategies.a libgs_base.a   refers to what LIST allows only
 #   check_symbols.sh prefix LIST ARCHIVE...                        defines gs_ symbols only
 #   check_symbols.sh hook   LIST ARCHIVE...                        refers to nothing LIST denies
+#   check_symbols.sh shared LIST libgradsync_hook.so               shows and needs what LIST allows only
 # Instrumented libraries (sanitizers, coverage, fuzzing) refer to their runtime: skipped, exit 77.
 set -eu
 gate=$1
 list=$2
 shift 2
+dynamic=
+if [ "$gate" = shared ]; then dynamic=-D; fi
 
 # Symbols of archives, one a line: $1 is U (undefined) or D (defined globals).
 symbols() {
     kind=$1
     shift
     case $kind in
-    U) nm -u "$@" | awk 'NF == 2 { print $2 }' ;;
-    D) nm -g --defined-only "$@" | awk 'NF == 3 { print $3 }' ;;
-    esac | sort -u
+    U) nm $dynamic -u "$@" | awk 'NF == 2 { print $2 }' ;;
+    D) nm $dynamic -g --defined-only "$@" | awk 'NF == 3 { print $3 }' ;;
+    esac | sed 's/@.*//' | sort -u
 }
 
 # The entries of the list as one extended regular expression for whole symbols.
@@ -59,14 +62,23 @@ purity)
         refuse "strategies may not refer to it ($list)"
     ;;
 prefix)
-    symbols D "$@" | grep -v '^gs_' | refuse "a global symbol without the prefix gs_"
+    symbols D "$@" | grep -vE '^(gs|gradsync_hook)_' | refuse "a global symbol without the prefix gs_"
     ;;
 hook)
     symbols U "$@" | grep -E "$(pattern deny hook)" |
         refuse "base and strategies must not need it, the hook library takes them ($list)"
     ;;
+shared)
+    {
+        symbols D "$@" | grep -v '^gradsync_hook_' |
+            refuse "the hook library shows gradsync_hook_ symbols only"
+    } && {
+        symbols U "$@" | grep -vE "$(pattern allow strategies)|$(pattern allow shared)" |
+            refuse "the hook library may not refer to it ($list)"
+    }
+    ;;
 *)
-    echo "unknown gate $gate: purity, prefix or hook" >&2
+    echo "unknown gate $gate: purity, prefix, hook or shared" >&2
     exit 2
     ;;
 esac

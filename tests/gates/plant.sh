@@ -15,6 +15,10 @@ run() {
     case $gate in
     headers) sh "$tools/check_headers.sh" "$tree" "$compiler" ;;
     purity) sh "$tools/check_symbols.sh" purity "$tools/symbols.txt" "$tree/lib.a" "$tree/base.a" ;;
+    shared)
+        "$compiler" -shared -o "$tree/lib.so" -Wl,--whole-archive "$tree/lib.a" -Wl,--no-whole-archive &&
+            sh "$tools/check_symbols.sh" shared "$tools/symbols.txt" "$tree/lib.so"
+        ;;
     prefix | hook) sh "$tools/check_symbols.sh" "$gate" "$tools/symbols.txt" "$tree/lib.a" ;;
     *) sh "$tools/check_$gate.sh" "$tree" ;;
     esac >"$tree/log" 2>&1
@@ -23,16 +27,16 @@ run() {
 # An archive from C on standard input.
 archive() {
     rm -f "$tree/$1.a"
-    "$compiler" -std=c17 -O1 -x c -c -o "$tree/$1.o" - && ar rc "$tree/$1.a" "$tree/$1.o"
+    "$compiler" -std=c17 -O1 -fPIC -x c -c -o "$tree/$1.o" - && ar rc "$tree/$1.a" "$tree/$1.o"
 }
 
-# The library with one reference to the symbol $1. The name goes by an assembler label, since
+# The library with one reference to the symbol $1, of a function $2. The name goes by an assembler label, since
 # compilers know the types of malloc and log.
 refer_to() {
     archive lib <<END
 extern char planted[] __asm__("$1");
-char *gs_a(void);
-char *gs_a(void)
+char *${2:-gs_a}(void);
+char *${2:-gs_a}(void)
 {
     return planted;
 }
@@ -40,6 +44,10 @@ END
 }
 
 clean_library() {
+    if [ "$gate" = shared ]; then
+        printf 'double gradsync_hook_a(void);\ndouble gradsync_hook_a(void)\n{\n    return 1;\n}\n' | archive lib
+        return
+    fi
     printf 'int gs_base(void);\nint gs_base(void)\n{\n    return 1;\n}\n' | archive base
     cat <<'END' | archive lib
 #include <string.h>
@@ -54,7 +62,7 @@ END
 }
 
 clean_tree() {
-    case $gate in purity | prefix | hook)
+    case $gate in purity | prefix | hook | shared)
         if [ ! -f "$tree/lib.a" ]; then clean_library; fi
         return
         ;;
@@ -208,6 +216,14 @@ hook)
         refer_to "$name"
         expect "$name" "$name: base and strategies must not need it"
     done
+    ;;
+shared)
+    for name in malloc time fopen log pthread_self gs_elsewhere MPI_Send; do
+        refer_to "$name" gradsync_hook_a
+        expect "$name" "$name: the hook library may not refer to it"
+    done
+    printf 'int leaked(void);\nint leaked(void)\n{\n    return 1;\n}\n' | archive lib
+    expect 'a name of its own' 'leaked: the hook library shows gradsync_hook_ symbols only'
     ;;
 *)
     echo "no violations are known for $gate"
