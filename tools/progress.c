@@ -17,7 +17,9 @@ void gs_progress_start(gs_progress *progress, const gs_cli *cli, uint32_t runs)
 
 void gs_progress_tell(gs_progress *progress, uint32_t done, double share)
 {
-    int percent = (int)(100.0 * share);
+    double whole =
+        progress->to > 0.0 ? progress->from + share * (progress->to - progress->from) : share;
+    int percent = (int)(100.0 * whole);
     int every = progress->overwrite ? 1 : EVERY_PERCENT;
     if (progress->mode == GS_PROGRESS_NONE ||
         (progress->told >= 0 && percent / every <= progress->told / every)) {
@@ -26,10 +28,10 @@ void gs_progress_tell(gs_progress *progress, uint32_t done, double share)
     progress->told = percent;
     if (progress->mode == GS_PROGRESS_JSON) {
         fprintf(stderr, "{\"progress\":%d.%02d,\"runs_done\":%u,\"runs\":%u}\n", percent / 100,
-                percent % 100, done, progress->runs);
+                percent % 100, progress->before + done, progress->runs);
     } else {
-        fprintf(stderr, "%s[%u/%u] %d %%%s", progress->overwrite ? "\r" : "", done, progress->runs,
-                percent, progress->overwrite ? " " : "\n");
+        fprintf(stderr, "%s[%u/%u] %d %%%s", progress->overwrite ? "\r" : "",
+                progress->before + done, progress->runs, percent, progress->overwrite ? " " : "\n");
     }
 }
 

@@ -9,11 +9,15 @@ typedef struct gs_progress {
     bool overwrite; /* the line is written over */
     uint32_t runs;
     int told; /* last percentage that was printed, -1: none */
+    /* Of a part of the work: what was done before it, and the shares of all work at its ends; 0: it
+     * is all of it. */
+    uint32_t before;
+    double from, to;
 } gs_progress;
 
 void gs_progress_start(gs_progress *progress, const gs_cli *cli, uint32_t runs);
-/* done: runs that have ended; share: of all the work, 0..1. JSON and plain lines come at most every
- * 10 %. */
+/* done: runs of the part that have ended; share: of its work, 0..1. JSON and plain lines come at
+ * most every 10 %. */
 void gs_progress_tell(gs_progress *progress, uint32_t done, double share);
 void gs_progress_end(gs_progress *progress);
 

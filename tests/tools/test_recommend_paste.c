@@ -85,7 +85,7 @@ Test(recommend_paste, local_steps_and_their_periods)
     expect_in(text, "period=4, warmup_steps=30");
     /* 4 ranks on each of 2 nodes: groups of 4 every 4 steps, of all 8 every 16. */
     make("hier_avg");
-    expect_in(text_of("PyTorch DDP", GS_PASTE_PYTHON), "OrderedDict([(4, 4), (16, 8)])");
+    expect_in(text_of("PyTorch", GS_PASTE_PYTHON), "OrderedDict([(4, 4), (16, 8)])");
     make("diloco:period=16,rate=0.5,nesterov=false");
     text = text_of("torchft", GS_PASTE_PYTHON);
     expect_in(text, "lr=0.5, momentum=0.9, nesterov=False");
@@ -100,6 +100,8 @@ Test(recommend_paste, horovod_counts_in_bytes_and_milliseconds)
     expect_in(text, "HOROVOD_CYCLE_TIME=5\n");
     make("hierarchical");
     expect_in(text_of("Horovod", GS_PASTE_SHELL), "HOROVOD_HIERARCHICAL_ALLREDUCE=1");
+    expect_in(text_of("Horovod", GS_PASTE_PYTHON), "hvd.broadcast_parameters(model.state_dict()");
+    expect_in(text_of("PyTorch DDP", GS_PASTE_PYTHON), "inside, world, rank = 4,");
     make("sharded");
     expect_in(text_of("DeepSpeed", GS_PASTE_JSON), "\"stage\": 1");
     /* 25 MiB of buckets are 6553600 elements of 4 bytes, which DeepSpeed counts in. */

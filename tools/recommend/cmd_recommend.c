@@ -27,6 +27,7 @@
 enum { WORD_BYTES = 64 };
 
 #define NS_PER_HOUR 3.6e12
+#define FLIPS_FROM  0.8 /* of all the work, roughly: what the search for flips begins at */
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
@@ -246,20 +247,25 @@ static uint32_t arms_in(const gs_recommend *all)
 /* The name of the stage that a signal ended; NULL: all are done. */
 static const char *find(gs_recommend *all)
 {
-    static const struct {
+    const struct {
         const char *name;
         bool (*run)(gs_recommend *all);
         bool learns; /* only where there is a target */
-    } stages[] = {{"screening", gs_screen, false},
-                  {"the tuning of rates", gs_rates, true},
-                  {"the race", gs_race_arms, true},
-                  {"the confirmation", gs_confirm_arms, false}};
+        double to;   /* share of all the work, roughly */
+        uint64_t runs;
+    } stages[] = {{"screening", gs_screen, false, 0.1, 2},
+                  {"the tuning of rates", gs_rates, true, 0.5, gs_rates_runs(1)},
+                  {"the race", gs_race_arms, true, 0.65, GS_RACE_SEEDS_MAX},
+                  {"the confirmation", gs_confirm_arms, false, FLIPS_FROM, GS_CONFIRM_SEEDS_MAX}};
+    double from = 0.0;
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         uint64_t runs = all->runs;
         double wall_ns = all->wall_ns;
         if (stages[i].learns && !all->learns) {
             continue;
         }
+        gs_trial_begin_stage(all, from, stages[i].to, stages[i].runs * arms_in(all));
+        from = stages[i].to;
         if (!stages[i].run(all)) {
             return stages[i].name;
         }
@@ -443,12 +449,52 @@ static int print(gs_findings *findings, gs_loaded *loaded, gs_output *output)
 
 /* --- the plan --------------------------------------------------------------------------------- */
 
-/* What would be run at most, and how long that takes if all runs take as long as one of the first
- * arm, which is made for it. */
+/* Wall time of one run; the outcome is not looked at. */
+static gs_time_ns time_one(gs_recommend *all, const gs_scenario *scenario)
+{
+    gs_outcome outcome;
+    (void)gs_trial_run(all, &scenario, 1, 0, 1, &outcome);
+    gs_time_ns took = outcome.wall_ns;
+    gs_outcome_fini(&outcome);
+    return took;
+}
+
+/* By one run of either kind of the first arm that is in. */
+static void tell_time(gs_recommend *all, uint64_t timed, uint64_t learned, FILE *out)
+{
+    const gs_arm *first = NULL;
+    char each[2][GS_UNIT_TEXT_BYTES];
+    char whole[GS_UNIT_TEXT_BYTES];
+    for (uint32_t i = 0; i < all->arm_count && first == NULL; i++) {
+        first = all->arms[i].state == GS_ARM_IN ? &all->arms[i] : NULL;
+    }
+    if (first == NULL) {
+        return;
+    }
+    gs_time_ns timing = time_one(all, gs_trial_timing(first, GS_SCREEN_STEPS, &all->arena));
+    gs_time_ns learning = learned == 0 ? 0 : time_one(all, first->scenario);
+    double sum = (double)timing * (double)timed + (double)learning * (double)learned;
+    fprintf(out, "one run of %s took %s here without numbers", first->label,
+            gs_format_duration(timing, each[0]));
+    if (learned > 0) {
+        fprintf(out, " and %s with them, to the end of the budget",
+                gs_format_duration(learning, each[1]));
+    }
+    fprintf(out,
+            ": %" PRIu64 " and %" PRIu64 " runs at most take about %s with %" PRId64
+            " at a time, less where arms leave and runs end at the target\n",
+            timed, learned, gs_format_duration((gs_time_ns)(sum / (double)all->jobs), whole),
+            all->jobs);
+}
+
+/* What would be run at most, and how long that takes. */
 static int tell_plan(gs_recommend *all, const gs_loaded *loaded, gs_output *output)
 {
     uint32_t in = arms_in(all);
-    uint64_t runs = in * 2ULL;
+    uint64_t timed = in * 2ULL + gs_flips_runs();
+    uint64_t learned = 0;
+    uint32_t finalists = (in < GS_FINALISTS_MAX ? in : GS_FINALISTS_MAX) + 1;
+    uint64_t confirming = (uint64_t)finalists * GS_CONFIRM_SEEDS_MAX;
     gs_sim_batch_header(all->cli, loaded, NULL, output->text);
     for (uint32_t i = 0; i < all->arm_count; i++) {
         const gs_arm *arm = &all->arms[i];
@@ -460,32 +506,19 @@ static int tell_plan(gs_recommend *all, const gs_loaded *loaded, gs_output *outp
     if (all->learns) {
         uint64_t tuning = gs_rates_runs(in);
         uint64_t racing = (uint64_t)in * GS_RACE_SEEDS_MAX;
-        runs += tuning + racing;
+        learned = tuning + racing + confirming;
         fprintf(output->text,
                 ", tune rates with at most %" PRIu64 " runs, race with at most %" PRIu64, tuning,
                 racing);
+    } else {
+        timed += confirming;
     }
-    uint32_t finalists = in < GS_FINALISTS_MAX ? in : GS_FINALISTS_MAX;
-    runs += (uint64_t)(finalists + 1) * GS_CONFIRM_SEEDS_MAX;
-    fprintf(output->text, ", and confirm at most %u with up to %d seeds each\n", finalists + 1,
-            GS_CONFIRM_SEEDS_MAX);
-    for (uint32_t i = 0; i < all->arm_count; i++) {
-        if (all->arms[i].state == GS_ARM_IN) {
-            gs_outcome outcome;
-            const gs_scenario *own = all->arms[i].scenario;
-            (void)gs_trial_run(all, &own, 1, 0, 1, &outcome);
-            char each[GS_UNIT_TEXT_BYTES];
-            char whole[GS_UNIT_TEXT_BYTES];
-            fprintf(output->text,
-                    "one run of %s took %s here: at most %" PRIu64
-                    " runs take about %s with %" PRId64 " at a time\n",
-                    all->arms[i].label, gs_format_duration(outcome.wall_ns, each), runs,
-                    gs_format_duration(outcome.wall_ns * (gs_time_ns)runs / all->jobs, whole),
-                    all->jobs);
-            gs_outcome_fini(&outcome);
-            break;
-        }
-    }
+    fprintf(
+        output->text,
+        ", confirm at most %u with up to %d seeds each, and look for flips with at most %" PRIu64
+        " runs of the timing model\n",
+        finalists, GS_CONFIRM_SEEDS_MAX, gs_flips_runs());
+    tell_time(all, timed, learned, output->text);
     return gs_output_close(output);
 }
 
@@ -533,6 +566,7 @@ static int recommend(gs_recommend *all, const gs_launch *launch, gs_loaded *load
         findings.verdict = gs_contest_verdict(all);
     }
     if (findings.stage == NULL && findings.verdict.winner != NULL) {
+        gs_trial_begin_stage(all, FLIPS_FROM, 1.0, gs_flips_runs());
         (void)gs_flips_find(all, findings.verdict.winner, &findings.flips);
     }
     gs_troupe_part(all->troupe); /* guests end here: process 0 alone stores and prints */

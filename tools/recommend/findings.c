@@ -121,9 +121,12 @@ char *gs_findings_flip_text(const gs_recommend *all, const gs_flip *flip)
                        axis_names[flip->axis], flip->tied->label, flip->is_up ? "up" : "down", at,
                        today);
     } else {
+        char surely[GS_UNIT_TEXT_BYTES];
+        axis_value(flip->axis, isnan(flip->first) ? flip->holds_to : flip->first, surely);
         text = gs_text("%s: holds %s to %s at least (today %s%s%s)", axis_names[flip->axis],
-                       flip->is_up ? "up" : "down", at, today, *interval == '\0' ? "" : "; a flip",
-                       interval + (*interval == '\0' ? 0 : 1));
+                       flip->is_up ? "up" : "down", at, today,
+                       isnan(flip->first) ? "" : "; not surely beyond ",
+                       isnan(flip->first) ? "" : surely);
     }
     free(interval);
     return text;

@@ -342,6 +342,12 @@ static bool look_along(const curve *from, gs_flips *out)
     return true;
 }
 
+/* Of the axes one has two seeds; each has today once and two directions. */
+uint64_t gs_flips_runs(void)
+{
+    return (uint64_t)(GS_FLIP_AXES + 1) * (2 * PLACES_MAX - 1) * GS_STANDINGS_MAX;
+}
+
 bool gs_flips_find(gs_recommend *all, const gs_arm *choice, gs_flips *out)
 {
     gs_rivals *who = gs_need(calloc(1, sizeof *who));

@@ -42,4 +42,7 @@ typedef struct gs_flips {
  * evaluate.alpha. false: a signal came, or --budget left no time; *out holds what was found. */
 bool gs_flips_find(gs_recommend *all, const gs_arm *choice, gs_flips *out);
 
+/* Runs that it makes, at most: for an estimate. */
+uint64_t gs_flips_runs(void);
+
 #endif

@@ -8,7 +8,7 @@
 
 #include "tools/recommend/trial.h"
 
-enum { GS_STANDINGS_MAX = 12 };
+enum { GS_STANDINGS_MAX = 10 };
 
 /* Seeds that two arms have in common, the best known first. */
 typedef enum gs_seed_set {

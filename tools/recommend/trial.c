@@ -23,13 +23,28 @@ gs_time_ns gs_wall_ns(void)
     return (gs_time_ns)now.tv_sec * GS_NS_PER_S + now.tv_nsec;
 }
 
+void gs_trial_begin_stage(gs_recommend *all, double from, double to, uint64_t runs)
+{
+    all->stage_from = from;
+    all->stage_to = to;
+    all->stage_runs = runs;
+    all->stage_done = 0;
+}
+
 /* --- runs ------------------------------------------------------------------------------------- */
 
 static void run_part(gs_recommend *all, const gs_scenario *const *variants, uint32_t count,
                      const gs_scenario *seeded, uint32_t seeds, gs_outcome *outcomes)
 {
-    gs_progress progress;
-    gs_progress_start(&progress, all->cli, count * seeds);
+    double width = all->stage_to - all->stage_from;
+    double most = fmax(1.0, (double)all->stage_runs);
+    int told = all->progress.told;
+    gs_progress_start(&all->progress, all->cli, (uint32_t)all->runs + count * seeds);
+    all->progress.told = all->runs == 0 ? -1 : told;
+    all->progress.before = (uint32_t)all->runs;
+    all->progress.from = all->stage_from + width * fmin(1.0, (double)all->stage_done / most);
+    all->stage_done += (uint64_t)count * seeds;
+    all->progress.to = all->stage_from + width * fmin(1.0, (double)all->stage_done / most);
     gs_pool_config pool = {
         .scenario = seeded,
         .variants = variants,
@@ -37,7 +52,7 @@ static void run_part(gs_recommend *all, const gs_scenario *const *variants, uint
         .seeds = seeds,
         .jobs = all->own_jobs,
         .threads = all->threads,
-        .progress = &progress,
+        .progress = &all->progress,
         .troupe = all->troupe,
     };
     gs_pool_run(&pool, outcomes);

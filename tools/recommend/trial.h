@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "tools/cli.h"
+#include "tools/progress.h"
 #include "tools/recommend/arm.h"
 
 typedef enum gs_objective {
@@ -43,9 +44,12 @@ typedef struct gs_recommend {
     double target;                     /* the scenario's, or --min-accuracy where that is more */
     gs_arm *arms;
     uint32_t arm_count;
-    gs_time_ns began_ns; /* of the wall clock */
-    uint64_t runs;       /* that were made */
-    double wall_ns;      /* their sum */
+    gs_time_ns began_ns;             /* of the wall clock */
+    uint64_t runs;                   /* that were made */
+    double wall_ns;                  /* their sum */
+    gs_progress progress;            /* of the whole command */
+    uint64_t stage_runs, stage_done; /* that the stage makes at most, and has made */
+    double stage_from, stage_to;     /* shares of all work */
     bool interrupted;
     bool may_cut;         /* the stage can do without runs that --budget has no time for */
     const char *left_out; /* what --budget had no time for; NULL: nothing */
@@ -53,6 +57,10 @@ typedef struct gs_recommend {
 } gs_recommend;
 
 gs_time_ns gs_wall_ns(void);
+
+/* From here on runs are of a stage that begins and ends at so much of all the work, and makes so
+ * many runs at most: for the progress line, which goes on where the stage before ended. */
+void gs_trial_begin_stage(gs_recommend *all, double from, double to, uint64_t runs);
 
 /* Runs variants [count], each with one strategy, `seeds` times from scenario->seed + moved on.
  * outcomes [count * seeds], all seeds of the first variant first; those of the last variants are
