@@ -397,10 +397,12 @@ static char *header_text(const gs_recommend *all, const gs_loaded *loaded)
     fprintf(out, "; %u confirmed on %u fresh seeds; %" PRIu64 " simulations\n", confirmed,
             all->confirm_seeds, all->runs);
     if (all->evaluation_steps < gs_scenario_evaluation_steps(all->scenario)) {
-        fprintf(out,
-                "the target is looked for every %" PRId64 " steps, not %" PRId64
-                ": strategies are told apart by it\n",
-                all->evaluation_steps, gs_scenario_evaluation_steps(all->scenario));
+        char every[WORD_BYTES] = "step";
+        if (all->evaluation_steps > 1) {
+            snprintf(every, sizeof every, "%" PRId64 " steps", all->evaluation_steps);
+        }
+        fprintf(out, "the target is looked for every %s instead: strategies are told apart by it\n",
+                every);
     }
     if (!all->learns) {
         fputs("no target to reach with real gradients: only strategies with the updates of plain "

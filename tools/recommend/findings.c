@@ -123,10 +123,10 @@ char *gs_findings_flip_text(const gs_recommend *all, const gs_flip *flip)
     } else {
         char surely[GS_UNIT_TEXT_BYTES];
         axis_value(flip->axis, isnan(flip->first) ? flip->holds_to : flip->first, surely);
-        text = gs_text("%s: holds %s to %s at least (today %s%s%s)", axis_names[flip->axis],
+        text = gs_text("%s: holds %s to %s at least (today %s%s%s%s)", axis_names[flip->axis],
                        flip->is_up ? "up" : "down", at, today,
-                       isnan(flip->first) ? "" : "; not surely beyond ",
-                       isnan(flip->first) ? "" : surely);
+                       isnan(flip->first) ? "" : "; not surely from ",
+                       isnan(flip->first) ? "" : surely, isnan(flip->first) ? "" : " on");
     }
     free(interval);
     return text;
