@@ -493,6 +493,9 @@ void gs_sim_net_see_size(gs_sim_net *net, int64_t bytes)
 void gs_sim_net_send(gs_sim_net *net, uint32_t channel_index, int64_t bytes, gs_tick ready_at,
                      uint32_t part)
 {
+    if (net->out_of_memory) {
+        return; /* the channel may not be one: the run has come to its end */
+    }
     gs_sim_channel *channel = &net->channels[channel_index];
     net->sent++;
     net->entity_bytes[channel->from] += bytes;

@@ -122,7 +122,8 @@ typedef struct gs_sim_net_config {
 /* false: no memory. */
 bool gs_sim_net_init(gs_sim_net *net, const gs_sim_net_config *config, gs_arena *arena);
 
-/* The channel, opened if it is not. Communicators' must be opened before the net is sealed. */
+/* The channel, opened if it is not. Communicators' must be opened before the net is sealed. Without
+ * memory it is none, and the loop ends; nothing but gs_sim_net_send may be asked of it then. */
 uint32_t gs_sim_net_channel(gs_sim_net *net, uint32_t from, uint32_t to, uint32_t stream);
 
 /* No more channels of communicators. private_allowed: false where point to point is used, or for
