@@ -1,5 +1,5 @@
 #define _DEFAULT_SOURCE /* madvise */
-#include "base/arena.h"
+#include "base/arena_bare.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -97,17 +97,27 @@ static void *take(gs_arena *arena, size_t count, size_t size_bytes, size_t align
     }
     arena->used_bytes += from + bytes - block->used_bytes;
     block->used_bytes = from + bytes;
-    return memset(block->data + from, 0, bytes);
+    return block->data + from;
+}
+
+static void *zeroed(void *taken, size_t count, size_t size_bytes)
+{
+    return taken == NULL ? NULL : memset(taken, 0, count * size_bytes);
 }
 
 void *gs_arena_take(gs_arena *arena, size_t count, size_t size_bytes)
+{
+    return zeroed(take(arena, count, size_bytes, ALIGNMENT), count, size_bytes);
+}
+
+void *gs_arena_bare(gs_arena *arena, size_t count, size_t size_bytes)
 {
     return take(arena, count, size_bytes, ALIGNMENT);
 }
 
 void *gs_arena_pack(gs_arena *arena, size_t count, size_t size_bytes)
 {
-    return take(arena, count, size_bytes, alignof(max_align_t));
+    return zeroed(take(arena, count, size_bytes, alignof(max_align_t)), count, size_bytes);
 }
 
 char *gs_arena_text(gs_arena *arena, const char *text)

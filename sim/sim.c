@@ -204,9 +204,12 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
         .host = sim,
         .swap_state = sim->config.swap_state,
     };
+    config.self = sim->entities[0].self;
     for (uint32_t i = 0; i < sim->entity_count; i++) {
-        config.self = sim->entities[i].self;
-        sim->entities[i].driver = gs_driver_create(&config, &sim->arena);
+        sim->entities[i].driver = i == 0
+                                      ? gs_driver_create(&config, &sim->arena)
+                                      : gs_driver_create_like(sim->entities[0].driver,
+                                                              sim->entities[i].self, &sim->arena);
         if (sim->entities[i].driver == NULL) {
             return no_memory(sim, err);
         }

@@ -26,10 +26,10 @@ void gs_driver_broke(gs_driver *driver, gs_status code, const char *format, ...)
     gs_fail_list(&detail, code, format, arguments);
     va_end(arguments);
     gs_error err;
-    (void)gs_fail(&err, code, "%s %d, step %lld, %s: %s", role_name(driver->config.self),
-                  driver->config.self.index, (long long)driver->steps_ended,
-                  driver->config.strategy->name, detail.text);
-    driver->config.calls->failed(driver->config.host, driver->config.self, &err);
+    (void)gs_fail(&err, code, "%s %d, step %lld, %s: %s", role_name(driver->entity),
+                  driver->entity.index, (long long)driver->steps_ended,
+                  driver->config->strategy->name, detail.text);
+    driver->config->calls->failed(driver->config->host, driver->entity, &err);
 }
 
 /* Self-swap: the state moves before every hook, so that a pointer kept in it is found out. */
@@ -38,7 +38,7 @@ static void swap_state(gs_driver *driver)
     if (driver->state_spare == NULL) {
         return;
     }
-    size_t bytes = driver->config.layout->state_bytes[driver->config.self.role];
+    size_t bytes = driver->config->layout->state_bytes[driver->entity.role];
     void *old = driver->state;
     memcpy(driver->state_spare, old, bytes);
     memset(old, STATE_POISON, bytes);
@@ -65,9 +65,8 @@ void gs_driver_call(gs_driver *driver, gs_hook *hook, gs_event *event)
 
 static int64_t current_step(const gs_driver *driver)
 {
-    return driver->config.self.role == GS_WORKER && driver->steps_begun > 0
-               ? driver->steps_begun - 1
-               : driver->steps_ended;
+    return driver->entity.role == GS_WORKER && driver->steps_begun > 0 ? driver->steps_begun - 1
+                                                                       : driver->steps_ended;
 }
 
 /* Notes the time of an input; false: the driver takes none any more. */
@@ -82,28 +81,28 @@ static bool take_input(gs_driver *driver, gs_time_ns at)
 
 static bool create_state(gs_driver *driver, gs_arena *arena)
 {
-    size_t bytes = driver->config.layout->state_bytes[driver->config.self.role];
+    size_t bytes = driver->config->layout->state_bytes[driver->entity.role];
     driver->state = gs_arena_pack(arena, bytes, 1);
-    if (driver->config.swap_state) {
+    if (driver->config->swap_state) {
         driver->state_spare = gs_arena_pack(arena, bytes, 1);
     }
-    return driver->state != NULL && (!driver->config.swap_state || driver->state_spare != NULL);
+    return driver->state != NULL && (!driver->config->swap_state || driver->state_spare != NULL);
 }
 
-gs_driver *gs_driver_create(const gs_driver_config *config, gs_arena *arena)
+static gs_driver *create(const gs_driver_config *shared, gs_peer entity, gs_arena *arena)
 {
-    GS_ASSERT(config->strategy->struct_bytes == sizeof(gs_strategy));
     gs_driver *driver = GS_TAKE(arena, gs_driver, 1);
     if (driver == NULL) {
         return NULL;
     }
-    driver->config = *config;
+    driver->config = shared;
+    driver->entity = entity;
     driver->self = driver;
     driver->arena = arena;
-    if (config->self.role == GS_WORKER) {
-        driver->buckets = driver->buckets_next = config->buckets;
+    if (entity.role == GS_WORKER) {
+        driver->buckets = driver->buckets_next = shared->buckets;
         driver->bucket_units_left =
-            GS_PACK(arena, uint32_t, gs_bucket_count_max(config->job, &config->layout->buckets));
+            GS_PACK(arena, uint32_t, gs_bucket_count_max(shared->job, &shared->layout->buckets));
         if (driver->bucket_units_left == NULL) {
             return NULL;
         }
@@ -115,12 +114,28 @@ gs_driver *gs_driver_create(const gs_driver_config *config, gs_arena *arena)
     return driver;
 }
 
+gs_driver *gs_driver_create(const gs_driver_config *config, gs_arena *arena)
+{
+    GS_ASSERT(config->strategy->struct_bytes == sizeof(gs_strategy));
+    gs_driver_config *kept = GS_PACK(arena, gs_driver_config, 1);
+    if (kept == NULL) {
+        return NULL;
+    }
+    *kept = *config;
+    return create(kept, config->self, arena);
+}
+
+gs_driver *gs_driver_create_like(const gs_driver *other, gs_peer self, gs_arena *arena)
+{
+    return create(other->config, self, arena);
+}
+
 void gs_driver_start(gs_driver *driver, gs_time_ns at)
 {
     if (take_input(driver, at)) {
         swap_state(driver);
         driver->hooks_deep++;
-        driver->config.strategy->init(driver, driver->state);
+        driver->config->strategy->init(driver, driver->state);
         driver->hooks_deep--;
     }
 }
@@ -129,7 +144,7 @@ void gs_driver_import(gs_driver *driver, gs_time_ns at, const void *state, size_
 {
     if (take_input(driver, at)) {
         driver->hooks_deep++;
-        driver->config.strategy->import_state(driver, driver->state, state, bytes);
+        driver->config->strategy->import_state(driver, driver->state, state, bytes);
         driver->hooks_deep--;
     }
 }
@@ -161,12 +176,12 @@ static gs_phase phase_at(const gs_job *job, int64_t step)
 /* Of the samples of a pass. */
 static bool is_share(const gs_driver *driver, const gs_plan *plan)
 {
-    const gs_job *job = driver->config.job;
+    const gs_job *job = driver->config->job;
     if (plan->samples == 0) {
         return plan->samples_before == 0;
     }
     return !plan->dummy && plan->samples > 0 &&
-           plan->samples <= driver->config.layout->samples_max && plan->samples_before >= 0 &&
+           plan->samples <= driver->config->layout->samples_max && plan->samples_before >= 0 &&
            plan->samples_before <= job->batch * job->ranks - plan->samples;
 }
 
@@ -199,9 +214,9 @@ static bool check_plan(gs_driver *driver, const gs_plan *plan)
                         "workers",
                         (long long)plan->samples, (long long)plan->samples_before,
                         plan->dummy ? " of a dummy" : "",
-                        (long long)driver->config.layout->samples_max,
-                        (long long)(driver->config.job->batch * driver->config.job->ranks));
-    } else if (plan->closed_buckets > 0 && !driver->config.layout->gated) {
+                        (long long)driver->config->layout->samples_max,
+                        (long long)(driver->config->job->batch * driver->config->job->ranks));
+    } else if (plan->closed_buckets > 0 && !driver->config->layout->gated) {
         gs_driver_broke(driver, GS_ECONTRACT, "step_begin: the layout does not declare gated");
     } else if (plan->closed_buckets > driver->buckets->bucket_count) {
         gs_driver_broke(driver, GS_ECONTRACT, "step_begin: %u of %u buckets are closed",
@@ -219,7 +234,7 @@ void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out)
     if (!take_input(driver, at) || driver->quiescing) {
         return;
     }
-    GS_ASSERT(driver->config.self.role == GS_WORKER && !driver->in_backward);
+    GS_ASSERT(driver->entity.role == GS_WORKER && !driver->in_backward);
     GS_ASSERT(driver->hooks_deep == 0);
     driver->wake_asked = false;
     driver->held = false; /* it is being asked: a release in the hook has no effect */
@@ -229,9 +244,9 @@ void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out)
     driver->buckets = driver->buckets_next;
     gs_event event = {.at_ns = driver->now,
                       .step = driver->steps_begun,
-                      .phase = phase_at(driver->config.job, driver->steps_begun)};
+                      .phase = phase_at(driver->config->job, driver->steps_begun)};
     driver->hooks_deep++;
-    gs_plan plan = driver->config.strategy->step_begin(driver, driver->state, &event);
+    gs_plan plan = driver->config->strategy->step_begin(driver, driver->state, &event);
     driver->hooks_deep--;
     if (!plan.go) {
         driver->held = true;
@@ -254,7 +269,7 @@ void gs_driver_unit_ready(gs_driver *driver, gs_time_ns at, uint32_t unit)
         return;
     }
     GS_ASSERT(driver->in_backward && driver->closed_buckets == 0);
-    GS_ASSERT(unit < driver->config.job->unit_count);
+    GS_ASSERT(unit < driver->config->job->unit_count);
     uint32_t bucket = driver->buckets->bucket_of_unit[unit];
     GS_ASSERT(driver->bucket_units_left[bucket] > 0);
     driver->bucket_units_left[bucket]--;
@@ -265,7 +280,7 @@ void gs_driver_unit_ready(gs_driver *driver, gs_time_ns at, uint32_t unit)
         uint32_t ready = driver->bucket_launched++;
         gs_event event = {
             .step = current_step(driver), .bucket = ready, .slice = gs_bucket_slice(driver, ready)};
-        gs_driver_call(driver, driver->config.strategy->bucket_ready, &event);
+        gs_driver_call(driver, driver->config->strategy->bucket_ready, &event);
     }
 }
 
@@ -278,13 +293,13 @@ void gs_driver_backward_done(gs_driver *driver, gs_time_ns at, double loss)
     GS_ASSERT(driver->bucket_launched == driver->buckets->bucket_count);
     driver->in_backward = false;
     gs_event event = {.step = current_step(driver), .loss = loss};
-    gs_driver_call(driver, driver->config.strategy->backward_done, &event);
+    gs_driver_call(driver, driver->config->strategy->backward_done, &event);
 }
 
 void gs_driver_set_buckets(gs_driver *driver, const gs_bucket_plan *buckets)
 {
     GS_ASSERT(buckets->bucket_count <=
-              gs_bucket_count_max(driver->config.job, &driver->config.layout->buckets));
+              gs_bucket_count_max(driver->config->job, &driver->config->layout->buckets));
     driver->buckets_next = buckets;
 }
 
@@ -293,10 +308,10 @@ void gs_driver_quiesce(gs_driver *driver, gs_time_ns at, int64_t cut_step)
     if (!take_input(driver, at) || driver->quiescing) {
         return;
     }
-    GS_ASSERT((cut_step < 0) == (driver->config.layout->cut == GS_CUT_OWN));
+    GS_ASSERT((cut_step < 0) == (driver->config->layout->cut == GS_CUT_OWN));
     driver->quiescing = true;
     gs_event event = {.step = cut_step};
-    gs_driver_call(driver, driver->config.strategy->quiesce, &event);
+    gs_driver_call(driver, driver->config->strategy->quiesce, &event);
 }
 
 void gs_driver_message(gs_driver *driver, gs_time_ns at, const gs_message *message)
@@ -321,7 +336,7 @@ void gs_driver_message(gs_driver *driver, gs_time_ns at, const gs_message *messa
                           .tag = message->tag,
                           .is_note = true};
         memcpy(event.meta, message->meta, sizeof event.meta);
-        gs_driver_call(driver, driver->config.strategy->message, &event);
+        gs_driver_call(driver, driver->config->strategy->message, &event);
         return;
     }
     gs_driver_match(driver, message);
@@ -334,17 +349,17 @@ static void end_request(gs_driver *driver, uint32_t slot)
     bool is_message = done->kind == REQUEST_RECV;
     gs_event event = {.step = current_step(driver), .op = done->id, .cookie = done->cookie};
     if (is_message) {
-        event.slice = done->slice;
-        event.from = done->with.message.from;
-        event.tag = done->tag;
-        memcpy(event.meta, done->with.message.meta, sizeof event.meta);
+        event.slice = gs_driver_request_slice(done);
+        event.from = driver->landed[slot].from;
+        event.tag = done->of.message.tag;
+        memcpy(event.meta, driver->landed[slot].meta, sizeof event.meta);
     } else if (done->kind == REQUEST_DOT) {
-        event.scalar = done->with.scalar;
+        event.scalar = done->scalar;
     } else if (done->kind == REQUEST_AGREE) {
-        memcpy(event.agreed, done->with.agree.voice.values, sizeof event.agreed);
+        memcpy(event.agreed, driver->voices[slot].values, sizeof event.agreed);
     }
     gs_driver_request_close(driver, slot);
-    const gs_strategy *strategy = driver->config.strategy;
+    const gs_strategy *strategy = driver->config->strategy;
     gs_driver_call(driver, is_message ? strategy->message : strategy->op_done, &event);
 }
 
@@ -357,12 +372,12 @@ static void complete(gs_driver *driver, gs_time_ns at, uint32_t slot)
     driver->now = at;
     GS_ASSERT(slot < driver->request_capacity && driver->requests[slot].kind != REQUEST_FREE);
     if (driver->requests[slot].kind == REQUEST_COLLECTIVE) {
-        uint32_t communicator = driver->requests[slot].with.signature.communicator;
+        uint32_t communicator = driver->requests[slot].of.op.communicator;
         gs_driver_line_end(driver, slot);
         end_request(driver, slot);
         gs_driver_line_start(driver, communicator);
     } else if (driver->requests[slot].kind == REQUEST_AGREE) {
-        uint32_t communicator = driver->requests[slot].with.agree.communicator;
+        uint32_t communicator = driver->requests[slot].of.op.communicator;
         gs_driver_rounds_end(driver, slot);
         end_request(driver, slot);
         gs_driver_rounds_start(driver, communicator);
@@ -408,17 +423,17 @@ bool gs_driver_enter(gs_driver *driver, const char *service)
 
 gs_peer gs_self(const gs_world *world)
 {
-    return world->config.self;
+    return world->entity;
 }
 
 const gs_job *gs_world_job(const gs_world *world)
 {
-    return world->config.job;
+    return world->config->job;
 }
 
 const void *gs_world_config(const gs_world *world)
 {
-    return world->config.strategy_config;
+    return world->config->strategy_config;
 }
 
 uint32_t gs_bucket_count(const gs_world *world)
@@ -461,13 +476,13 @@ void gs_vec(gs_world *world, gs_vop vop, gs_slice dst, gs_slice a, double k)
     if (reads(vop) && !gs_driver_are_apart(world, "vec", dst, a)) {
         return;
     }
-    world->config.calls->vec(world->config.host, world->config.self, vop, dst, a, k);
+    world->config->calls->vec(world->config->host, world->entity, vop, dst, a, k);
 }
 
 /* A worker's steps are those it began; a server's are its updates. */
 static bool may_end_step(gs_driver *driver, const char *service)
 {
-    if (driver->config.self.role == GS_WORKER && driver->steps_ended >= driver->steps_begun) {
+    if (driver->entity.role == GS_WORKER && driver->steps_ended >= driver->steps_begun) {
         gs_driver_broke(driver, GS_ECONTRACT, "%s: no step has begun that could end", service);
     }
     return !driver->failed;
@@ -475,7 +490,7 @@ static bool may_end_step(gs_driver *driver, const char *service)
 
 void gs_apply(gs_world *world, uint32_t param, uint32_t grad, double rate_scale, bool last)
 {
-    gs_slice whole = {param, 0, world->config.job->elements};
+    gs_slice whole = {param, 0, world->config->job->elements};
     gs_apply_slice(world, whole, grad, rate_scale, last);
 }
 
@@ -487,12 +502,11 @@ void gs_apply_slice(gs_world *world, gs_slice param, uint32_t grad, double rate_
         (last && !may_end_step(world, "apply"))) {
         return;
     }
-    if (param.length < world->config.job->elements && !world->config.layout->applies_slices) {
+    if (param.length < world->config->job->elements && !world->config->layout->applies_slices) {
         gs_driver_broke(world, GS_ECONTRACT, "apply: the layout does not declare applies_slices");
         return;
     }
-    world->config.calls->apply(world->config.host, world->config.self, param, grad, rate_scale,
-                               last);
+    world->config->calls->apply(world->config->host, world->entity, param, grad, rate_scale, last);
     if (last) {
         world->steps_ended++;
     }
@@ -503,7 +517,7 @@ void gs_end_step(gs_world *world)
     if (!gs_driver_enter(world, "end_step") || !may_end_step(world, "end_step")) {
         return;
     }
-    world->config.calls->end_step(world->config.host, world->config.self);
+    world->config->calls->end_step(world->config->host, world->entity);
     world->steps_ended++;
 }
 
@@ -521,7 +535,7 @@ void gs_open_forward(gs_world *world, uint32_t first_bucket)
     may_read(world, "open_forward", world->plan.at, first_bucket, world->closed_buckets);
     if (!world->failed) {
         world->closed_buckets = first_bucket;
-        world->config.calls->open_forward(world->config.host, world->config.self, first_bucket);
+        world->config->calls->open_forward(world->config->host, world->entity, first_bucket);
     }
 }
 
@@ -530,7 +544,7 @@ void gs_cancel_gradient(gs_world *world)
     if (!gs_driver_enter(world, "cancel_gradient")) {
         return;
     }
-    if (!world->config.layout->cancels) {
+    if (!world->config->layout->cancels) {
         gs_driver_broke(world, GS_ECONTRACT,
                         "cancel_gradient: the layout does not declare cancels");
     } else if (!world->in_backward) {
@@ -539,14 +553,14 @@ void gs_cancel_gradient(gs_world *world)
         world->in_backward = false;
         world->cancelled = true;
         world->closed_buckets = 0;
-        world->config.calls->cancel_gradient(world->config.host, world->config.self);
+        world->config->calls->cancel_gradient(world->config->host, world->entity);
     }
 }
 
 void gs_drop(gs_world *world, gs_slice gradient)
 {
     if (gs_driver_enter(world, "drop") && gs_driver_has_slice(world, "drop", gradient)) {
-        world->config.calls->drop(world->config.host, world->config.self, gradient);
+        world->config->calls->drop(world->config->host, world->entity, gradient);
     }
 }
 
@@ -556,7 +570,7 @@ void gs_release(gs_world *world)
         return;
     }
     world->wake_asked = true;
-    world->config.calls->wake(world->config.host, world->config.self);
+    world->config->calls->wake(world->config->host, world->entity);
 }
 
 uint64_t gs_bits(const gs_world *world, uint32_t purpose, int64_t step, uint32_t index)
@@ -567,8 +581,8 @@ uint64_t gs_bits(const gs_world *world, uint32_t purpose, int64_t step, uint32_t
                         (long long)step, GS_RNG_STEP_BITS);
         return 0;
     }
-    uint32_t entity = (uint32_t)world->config.self.role << 16 | world->config.self.index;
-    gs_rng_key key = {world->config.job->seed + purpose, GS_RNG_STRATEGY, entity};
+    uint32_t entity = (uint32_t)world->entity.role << 16 | world->entity.index;
+    gs_rng_key key = {world->config->job->seed + purpose, GS_RNG_STRATEGY, entity};
     return gs_rng_bits(key, (uint64_t)step, index);
 }
 
@@ -581,8 +595,8 @@ void gs_drained(gs_world *world)
         gs_driver_broke(world, GS_ECONTRACT, "drained: nobody asked for it (quiesce comes first)");
         return;
     }
-    bool is_worker = world->config.self.role == GS_WORKER;
-    if (is_worker && world->config.layout->cut == GS_CUT_COMMON &&
+    bool is_worker = world->entity.role == GS_WORKER;
+    if (is_worker && world->config->layout->cut == GS_CUT_COMMON &&
         world->steps_ended < world->steps_begun) {
         gs_driver_broke(world, GS_ECONTRACT,
                         "drained: %lld steps began and %lld ended; end each by the last apply of "
@@ -597,14 +611,32 @@ void gs_drained(gs_world *world)
         return;
     }
     world->drained = true;
-    world->config.calls->drained(world->config.host, world->config.self);
+    world->config->calls->drained(world->config->host, world->entity);
 }
 
-/* What a driver is made of lies behind it: it was taken from one arena, one after the other. */
 void gs_driver_prefetch(const gs_driver *driver)
 {
-    enum { BYTES = 1600 };
-    gs_prefetch(driver, BYTES);
+    gs_prefetch(driver, sizeof *driver);
+}
+
+/* The state and the units of buckets lie behind the driver, taken from one arena one after the
+ * other; of a line as much as an op needs that the host runs itself. Where a program plays, its
+ * lanes, edges and inboxes lie behind the line. */
+void gs_driver_prefetch_behind(const gs_driver *driver, bool plays)
+{
+    enum { BEHIND_BYTES = 192 };
+    if (plays) {
+        gs_prefetch(driver->lines, sizeof *driver->lines + BEHIND_BYTES);
+        return;
+    }
+    gs_prefetch(driver->state, 1);
+    gs_prefetch(driver->lent, 1);
+    if (driver->free_first != GS_NO_SLOT) {
+        gs_prefetch(&driver->requests[driver->free_first], sizeof *driver->requests);
+    }
+    if (driver->lines != NULL) {
+        gs_prefetch(driver->lines, offsetof(line, stage));
+    }
 }
 
 /* ---------------------------------------------------------------- looks */
@@ -633,10 +665,10 @@ void gs_driver_model_view(const gs_driver *driver, uint32_t *out_vector, double 
 {
     *out_vector = GS_PARAM;
     *out_weight = 1.0;
-    if (driver->config.strategy->model_view == NULL) {
+    if (driver->config->strategy->model_view == NULL) {
         return;
     }
-    driver->config.strategy->model_view(driver->state, out_vector, out_weight);
+    driver->config->strategy->model_view(driver->state, out_vector, out_weight);
     bool is_weight = *out_weight >= 0.0 && *out_weight <= DBL_MAX;
     if (gs_driver_has_index(driver, "model_view", "vector", *out_vector,
                             gs_driver_vector_count(driver)) &&
@@ -652,7 +684,7 @@ void gs_driver_model_view(const gs_driver *driver, uint32_t *out_vector, double 
 size_t gs_driver_export(const gs_driver *driver, void *out, size_t out_bytes)
 {
     GS_ASSERT(driver->drained);
-    size_t bytes = driver->config.strategy->export_state(driver->state, out, out_bytes);
+    size_t bytes = driver->config->strategy->export_state(driver->state, out, out_bytes);
     if (bytes > out_bytes) {
         gs_driver_broke(driver->self, GS_ECONTRACT, "export_state: %zu bytes in room for %zu",
                         bytes, out_bytes);
@@ -663,5 +695,5 @@ size_t gs_driver_export(const gs_driver *driver, void *out, size_t out_bytes)
 
 uint32_t gs_driver_vector_count(const gs_driver *driver)
 {
-    return GS_OWN + driver->config.layout->own_vectors[driver->config.self.role];
+    return GS_OWN + driver->config->layout->own_vectors[driver->entity.role];
 }

@@ -35,6 +35,9 @@ typedef struct gs_driver_config {
 
 /* NULL: no memory. Owner: the arena. Opens the channels of its communicators through the host. */
 gs_driver *gs_driver_create(const gs_driver_config *config, gs_arena *arena);
+/* Likewise, by the config of another one in the same arena, which both then use, but for its self.
+ */
+gs_driver *gs_driver_create_like(const gs_driver *other, gs_peer self, gs_arena *arena);
 
 /* Inputs. Times never go back. Where a driver has failed or is drained they do nothing. */
 void gs_driver_start(gs_driver *driver, gs_time_ns at);
@@ -67,8 +70,11 @@ void gs_driver_quiesce(gs_driver *driver, gs_time_ns at, int64_t cut_step);
 uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_t channel,
                          uint32_t rank);
 
-/* It is about to be told something: asks for the memory that this takes. */
+/* It is about to be told something: asks for its memory, and, once that is there, for what this
+ * points to. */
 void gs_driver_prefetch(const gs_driver *driver);
+/* plays: a part comes, and a program goes on. */
+void gs_driver_prefetch_behind(const gs_driver *driver, bool plays);
 
 /* Looks. */
 int64_t gs_driver_step(const gs_driver *driver); /* steps ended: applies with `last` */

@@ -2,17 +2,19 @@
  * program of the algorithm vertex by vertex. */
 #include "strategies/driver_parts.h"
 
+#include "base/arena_bare.h"
+
 #include <string.h>
 
 static uint32_t ranks_of(const gs_driver *driver)
 {
-    return driver->config.job->ranks;
+    return driver->config->job->ranks;
 }
 
 /* The worker that is member `member` of this one's group. */
 static uint32_t rank_of(const gs_driver *driver, const line *on, uint32_t member)
 {
-    return gs_group_rank(on->group, ranks_of(driver), driver->config.self.index, member);
+    return gs_group_rank(on->group, ranks_of(driver), driver->entity.index, member);
 }
 
 static gs_peer worker(uint32_t index)
@@ -58,7 +60,7 @@ static bool gather_program(gathered *into, const gs_collective *program, const g
     if (into->capacity < into->count + 2 * most) {
         /* The second half is for what is found. */
         uint32_t capacity = 2 * (into->count + 2 * most);
-        gs_edge *grown = GS_TAKE(into->arena, gs_edge, capacity);
+        gs_edge *grown = gs_arena_bare(into->arena, capacity, sizeof *grown);
         if (grown == NULL) {
             return false;
         }
@@ -79,17 +81,17 @@ static bool gather_program(gathered *into, const gs_collective *program, const g
 
 static bool is_coded(const gs_driver *driver, uint32_t communicator)
 {
-    return driver->config.coding != NULL && driver->config.coding->codec != NULL &&
-           driver->config.layout->communicators[communicator].coded;
+    return driver->config->coding != NULL && driver->config->coding->codec != NULL &&
+           driver->config->layout->communicators[communicator].coded;
 }
 
 /* Of all programs that may run on a line. */
 static bool gather(const gs_driver *driver, uint32_t communicator, gathered *into)
 {
     static const gs_communicator any = {.all_reduce = NULL};
-    const gs_driver_config *config = &driver->config;
+    const gs_driver_config *config = driver->config;
     const gs_communicator *of = &config->layout->communicators[communicator];
-    uint32_t self = gs_group_member(of->group, ranks_of(driver), config->self.index);
+    uint32_t self = gs_group_member(of->group, ranks_of(driver), driver->entity.index);
     uint32_t kinds = gs_communicator_kinds(of);
     for (int kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
         gs_choice choice;
@@ -129,7 +131,7 @@ static bool keep(edges *into, const gathered *found, gs_arena *arena)
 static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena, gs_arena *scratch)
 {
     line *made = &driver->lines[communicator];
-    const gs_communicator *of = &driver->config.layout->communicators[communicator];
+    const gs_communicator *of = &driver->config->layout->communicators[communicator];
     gathered sources = {.arena = scratch, .sources = true};
     gathered targets = {.arena = scratch};
     GS_ASSERT(gs_group_tiles(of->group, ranks_of(driver)));
@@ -144,12 +146,16 @@ static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena,
     driver->inbox_count += sources.count;
     made->lanes = GS_PACK(arena, lane, sources.lanes);
     made->channels = GS_PACK(arena, uint32_t, targets.count);
-    return made->lanes != NULL && made->channels != NULL;
+    if (is_coded(driver, communicator)) {
+        made->coding = GS_PACK(arena, gs_coding_plan, 1);
+    }
+    return made->lanes != NULL && made->channels != NULL &&
+           (made->coding != NULL || !is_coded(driver, communicator));
 }
 
 static void open_line(gs_driver *driver, uint32_t communicator)
 {
-    const gs_driver_config *config = &driver->config;
+    const gs_driver_config *config = driver->config;
     line *opened = &driver->lines[communicator];
     for (uint32_t i = 0; i < opened->sources.count; i++) {
         gs_edge from = opened->sources.sorted[i];
@@ -158,29 +164,29 @@ static void open_line(gs_driver *driver, uint32_t communicator)
             .communicator = communicator,
             .rank = rank,
             .channel = config->calls->channel(config->host, communicator, from.channel,
-                                              worker(rank), config->self),
+                                              worker(rank), driver->entity),
             .lane = GS_NO_SLOT,
         };
     }
     for (uint32_t i = 0; i < opened->targets.count; i++) {
         gs_edge to = opened->targets.sorted[i];
         opened->channels[i] =
-            config->calls->channel(config->host, communicator, to.channel, config->self,
+            config->calls->channel(config->host, communicator, to.channel, driver->entity,
                                    worker(rank_of(driver, opened, to.peer)));
     }
 }
 
 bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena)
 {
-    const gs_driver_config *config = &driver->config;
-    uint32_t count = config->self.role == GS_WORKER ? config->layout->communicator_count : 0;
+    const gs_driver_config *config = driver->config;
+    uint32_t count = driver->entity.role == GS_WORKER ? config->layout->communicator_count : 0;
     if (count == 0) {
         return true;
     }
     GS_ASSERT(count <= GS_COMMUNICATORS_MAX);
     gs_arena scratch;
     gs_arena_init(&scratch);
-    driver->lines = GS_PACK(arena, line, count);
+    driver->lines = GS_TAKE(arena, line, count);
     bool ok = driver->lines != NULL;
     for (uint32_t i = 0; ok && i < count; i++) {
         ok = make_line(driver, i, arena, &scratch);
@@ -223,48 +229,47 @@ uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_
                          uint32_t rank)
 {
     uint32_t ranks = ranks_of(driver);
-    if (communicator >= driver->config.layout->communicator_count || rank >= ranks) {
+    if (communicator >= driver->config->layout->communicator_count || rank >= ranks) {
         return GS_NO_SLOT;
     }
     line *of = &driver->lines[communicator];
     if (gs_group_index(of->group, ranks, rank) !=
-        gs_group_index(of->group, ranks, driver->config.self.index)) {
+        gs_group_index(of->group, ranks, driver->entity.index)) {
         return GS_NO_SLOT;
     }
     uint32_t place = place_of(&of->sources, gs_group_member(of->group, ranks, rank), channel);
     return place == GS_NO_SLOT ? GS_NO_SLOT : of->first_inbox + place;
 }
 
-static bool receive(gs_driver *driver, request *running, uint32_t inbox_index,
+static bool receive(gs_driver *driver, const line *on, uint32_t inbox_index,
                     const gs_vertex *vertex, gs_slice part)
 {
-    const gs_driver_config *config = &driver->config;
+    const gs_driver_config *config = driver->config;
     inbox *from = &driver->inboxes[inbox_index];
     from->parts--;
     if (config->calls->absorb == NULL ||
-        config->calls->absorb(config->host, config->self, from->channel, &running->with.signature,
-                              part, vertex->kind == GS_VERTEX_ADD)) {
+        config->calls->absorb(config->host, driver->entity, from->channel, &on->op, part,
+                              vertex->kind == GS_VERTEX_ADD)) {
         return true;
     }
     gs_driver_broke(driver, GS_EMISMATCH,
                     "%s %llu (label %llu, communicator %u, %lld elements): worker %u sent a part "
                     "of another request; ranks must issue the same requests in the same order",
-                    gs_collective_kind_name(running->with.signature.kind),
-                    (unsigned long long)running->with.signature.sequence,
-                    (unsigned long long)running->cookie, running->with.signature.communicator,
-                    (long long)running->slice.length, from->rank);
+                    gs_collective_kind_name(on->op.kind), (unsigned long long)on->op.sequence,
+                    (unsigned long long)on->op.label, on->op.communicator,
+                    (long long)on->op.elements, from->rank);
     return false;
 }
 
 static void flush(gs_driver *driver, line *on)
 {
-    const gs_driver_config *config = &driver->config;
+    const gs_driver_config *config = driver->config;
     on->flushing = true;
     if (on->targets.count > 0) {
-        config->calls->flush(config->host, config->self, on->first, on->channels,
+        config->calls->flush(config->host, driver->entity, on->first, on->channels,
                              on->targets.count);
     } else {
-        config->calls->later(config->host, config->self, on->first);
+        config->calls->later(config->host, driver->entity, on->first);
     }
 }
 
@@ -280,45 +285,54 @@ static void begin(line *on, const gs_collective *program, gs_shape shape, gs_sli
     }
 }
 
-static void begin_dense(const gs_driver *driver, line *on, const request *running)
+static gs_slice slice_of_first(const gs_driver *driver, const line *on)
 {
-    const gs_driver_config *config = &driver->config;
-    const gs_op_signature *op = &running->with.signature;
+    return gs_driver_request_slice(&driver->requests[on->first]);
+}
+
+static void begin_dense(const gs_driver *driver, line *on)
+{
+    const gs_driver_config *config = driver->config;
+    const gs_op_signature *op = &on->op;
     gs_choice choice =
         gs_selection_choose(config->selection, &config->layout->communicators[op->communicator],
                             op->communicator, op->kind, op->elements * config->job->element_bytes);
-    uint32_t self = gs_group_member(on->group, ranks_of(driver), config->self.index);
+    uint32_t self = gs_group_member(on->group, ranks_of(driver), driver->entity.index);
     begin(on, choice.program,
           gs_choice_shape(&choice, config->job, on->group, self, op->root, op->elements),
-          running->slice);
+          slice_of_first(driver, on));
 }
 
 static void begin_coded(const gs_driver *driver, line *on)
 {
-    const gs_coding_stage *stage = &on->coding.stages[on->stage];
+    const gs_coding_stage *stage = &on->coding->stages[on->stage];
     uint32_t ranks = ranks_of(driver);
-    uint32_t self = gs_group_member(on->group, ranks, driver->config.self.index);
+    uint32_t self = gs_group_member(on->group, ranks, driver->entity.index);
     begin(on, stage->program, gs_shape_plain(gs_group_size(on->group, ranks), self, stage->units),
           (gs_slice){GS_WIRE_FIRST + on->stage, 0, stage->units});
+}
+
+static bool is_running_coded(const line *on)
+{
+    return on->coding != NULL && on->coding->stage_count > 0;
 }
 
 /* Begins the next program of the request that runs, if it has one. */
 static bool next_stage(gs_driver *driver, line *on)
 {
-    const gs_driver_config *config = &driver->config;
-    const request *running = &driver->requests[on->first];
-    bool coded = on->coding.stage_count > 0;
+    const gs_driver_config *config = driver->config;
+    bool coded = is_running_coded(on);
     if (coded) {
-        config->calls->code(config->host, config->self, &running->with.signature, running->slice,
+        config->calls->code(config->host, driver->entity, &on->op, slice_of_first(driver, on),
                             on->stage);
     }
-    if (on->stage >= (coded ? on->coding.stage_count : 1)) {
+    if (on->stage >= (coded ? on->coding->stage_count : 1)) {
         return false;
     }
     if (coded) {
         begin_coded(driver, on);
     } else {
-        begin_dense(driver, on, running);
+        begin_dense(driver, on);
     }
     on->stage++;
     return true;
@@ -335,18 +349,17 @@ static gs_slice part_of(const line *on, const gs_vertex *vertex)
 
 static void send_part(const gs_driver *driver, line *on, const gs_vertex *vertex)
 {
-    const gs_driver_config *config = &driver->config;
+    const gs_driver_config *config = driver->config;
     uint32_t place = place_of(&on->targets, vertex->peer, vertex->channel);
     GS_ASSERT(place != GS_NO_SLOT && "a program sends only to its targets");
-    config->calls->send_part(config->host, config->self, on->channels[place],
-                             &driver->requests[on->first].with.signature, part_of(on, vertex),
-                             vertex->copied);
+    config->calls->send_part(config->host, driver->entity, on->channels[place], &on->op,
+                             part_of(on, vertex), vertex->copied);
 }
 
 /* Plays a lane of the running request until it ends or waits for a part that has not come. */
 static void play_lane(gs_driver *driver, line *on, uint32_t number)
 {
-    const gs_driver_config *config = &driver->config;
+    const gs_driver_config *config = driver->config;
     lane *played = &on->lanes[number];
     gs_vertex *next = &played->next;
     for (;;) {
@@ -363,7 +376,7 @@ static void play_lane(gs_driver *driver, line *on, uint32_t number)
             GS_ASSERT(place != GS_NO_SLOT && "a program receives only from its sources");
             played->waits_for = on->first_inbox + place;
             if (config->calls->await != NULL) {
-                config->calls->await(config->host, config->self,
+                config->calls->await(config->host, driver->entity,
                                      driver->inboxes[played->waits_for].channel);
             }
         }
@@ -373,8 +386,7 @@ static void play_lane(gs_driver *driver, line *on, uint32_t number)
             return;
         }
         from->lane = GS_NO_SLOT;
-        if (!receive(driver, &driver->requests[on->first], played->waits_for, next,
-                     part_of(on, next))) {
+        if (!receive(driver, on, played->waits_for, next, part_of(on, next))) {
             return;
         }
         played->waits_for = GS_NO_SLOT;
@@ -395,25 +407,52 @@ static void go_on(gs_driver *driver, line *on)
     }
 }
 
+static gs_op_signature signature_of(const request *of, uint64_t sequence)
+{
+    return (gs_op_signature){
+        .communicator = of->of.op.communicator,
+        .sequence = sequence,
+        .label = of->cookie,
+        .elements = of->length,
+        .kind = (gs_collective_kind)of->of.op.kind,
+        .root = of->of.op.root,
+        .step = of->step,
+        .order = of->order,
+    };
+}
+
+uint64_t gs_driver_sequence(const gs_driver *driver, uint32_t slot)
+{
+    const line *on = &driver->lines[driver->requests[slot].of.op.communicator];
+    uint64_t sequence = on->ended;
+    for (uint32_t i = on->first; i != slot; i = driver->requests[i].next) {
+        sequence++;
+    }
+    return sequence;
+}
+
 void gs_driver_line_start(gs_driver *driver, uint32_t communicator)
 {
     line *on = &driver->lines[communicator];
     if (driver->failed || on->running || on->first == GS_NO_SLOT) {
         return;
     }
-    const gs_driver_config *config = &driver->config;
+    const gs_driver_config *config = driver->config;
     const request *first = &driver->requests[on->first];
-    const gs_op_signature *op = &first->with.signature;
+    gs_slice slice = gs_driver_request_slice(first);
+    on->op = signature_of(first, on->ended);
     on->running = true;
     on->flushing = false;
     on->stage = 0;
-    on->coding = (gs_coding_plan){.stage_count = 0};
-    if (op->kind == GS_ALL_REDUCE && is_coded(driver, communicator)) {
-        gs_coded_slice slice = gs_coded_slice_of(config->job, first->slice.offset, op->elements);
-        on->coding = gs_coding_plan_of(config->coding, &slice,
-                                       gs_group_size(on->group, ranks_of(driver)), op->step);
+    if (on->coding != NULL) {
+        *on->coding = (gs_coding_plan){.stage_count = 0};
+        if (on->op.kind == GS_ALL_REDUCE) {
+            gs_coded_slice coded = gs_coded_slice_of(config->job, slice.offset, slice.length);
+            uint32_t members = gs_group_size(on->group, ranks_of(driver));
+            *on->coding = gs_coding_plan_of(config->coding, &coded, members, on->op.step);
+        }
     }
-    on->native = config->calls->start(config->host, config->self, on->first, op, first->slice);
+    on->native = config->calls->start(config->host, driver->entity, on->first, &on->op, slice);
     if (!on->native) {
         on->lanes_left = 0;
         go_on(driver, on);
@@ -426,8 +465,8 @@ void gs_driver_native_return(gs_driver *driver, gs_time_ns at, uint32_t slot,
     if (driver->failed) {
         return;
     }
-    line *on = &driver->lines[driver->requests[slot].with.signature.communicator];
-    GS_ASSERT(on->running && on->native && on->first == slot && on->coding.stage_count == 0);
+    line *on = &driver->lines[driver->requests[slot].of.op.communicator];
+    GS_ASSERT(on->running && on->native && on->first == slot && !is_running_coded(on));
     GS_ASSERT(at >= driver->now);
     driver->now = at;
     on->native = false;
@@ -444,10 +483,11 @@ void gs_driver_native_return(gs_driver *driver, gs_time_ns at, uint32_t slot,
 void gs_driver_line_end(gs_driver *driver, uint32_t slot)
 {
     const request *ended = &driver->requests[slot];
-    line *on = &driver->lines[ended->with.signature.communicator];
+    line *on = &driver->lines[ended->of.op.communicator];
     GS_ASSERT(on->running && on->first == slot && (on->flushing || on->native));
-    driver->config.calls->ended(driver->config.host, driver->config.self, &ended->with.signature);
+    driver->config->calls->ended(driver->config->host, driver->entity, &on->op);
     on->running = false;
+    on->ended++;
     on->first = ended->next;
     if (on->first == GS_NO_SLOT) {
         on->last = GS_NO_SLOT;
@@ -474,15 +514,15 @@ void gs_driver_part(gs_driver *driver, gs_time_ns at, uint32_t inbox_index)
 
 static uint32_t members_of(const gs_world *world, uint32_t communicator)
 {
-    return gs_group_size(world->config.layout->communicators[communicator].group, ranks_of(world));
+    return gs_group_size(world->config->layout->communicators[communicator].group, ranks_of(world));
 }
 
 bool gs_driver_has_communicator(const gs_driver *world, const char *service, uint32_t communicator)
 {
-    const gs_driver_config *config = &world->config;
+    const gs_driver_config *config = world->config;
     return gs_driver_has_index(world, service, "communicator", communicator,
-                               config->self.role == GS_WORKER ? config->layout->communicator_count
-                                                              : 0);
+                               world->entity.role == GS_WORKER ? config->layout->communicator_count
+                                                               : 0);
 }
 
 static bool check_communicator(gs_world *world, uint32_t communicator, gs_collective_kind kind)
@@ -512,23 +552,19 @@ static gs_op collective(gs_world *world, gs_collective_kind kind, uint32_t commu
     line *on = &world->lines[communicator];
     request *opened = &world->requests[slot];
     opened->cookie = label;
-    opened->with.signature = (gs_op_signature){
-        .communicator = communicator,
-        .sequence = on->issued++,
-        .label = label,
-        .elements = data.length,
-        .kind = kind,
-        .root = root,
-        .step = world->steps_ended,
-        .order = world->collectives_issued++,
-    };
+    opened->step = world->steps_ended;
+    opened->order = world->collectives_issued++;
+    opened->of.op.root = (uint16_t)root;
+    opened->of.op.communicator = (uint8_t)communicator;
+    opened->of.op.kind = (uint8_t)kind;
+    gs_op_signature op = signature_of(opened, on->issued++);
     if (on->first == GS_NO_SLOT) {
         on->first = slot;
     } else {
         world->requests[on->last].next = slot;
     }
     on->last = slot;
-    world->config.calls->issued(world->config.host, world->config.self, &opened->with.signature);
+    world->config->calls->issued(world->config->host, world->entity, &op);
     gs_driver_line_start(world, communicator);
     return opened->id;
 }
@@ -572,8 +608,8 @@ uint32_t gs_member(const gs_world *world, uint32_t communicator)
     if (!gs_driver_has_communicator(world, "member", communicator)) {
         return 0;
     }
-    return gs_group_member(world->config.layout->communicators[communicator].group, ranks_of(world),
-                           world->config.self.index);
+    return gs_group_member(world->config->layout->communicators[communicator].group,
+                           ranks_of(world), world->entity.index);
 }
 
 gs_slice gs_part(const gs_world *world, uint32_t communicator, gs_slice data, uint32_t member)

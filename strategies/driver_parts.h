@@ -27,27 +27,51 @@ typedef struct voice {
     double values[GS_AGREE_VALUES];
 } voice;
 
-/* One outstanding request. */
+/* One outstanding request. A cache line: thousands of ranks have as many of them as a step has
+ * buckets. */
 typedef struct request {
     gs_op id;
-    request_kind kind;
-    uint32_t next; /* of the free list, of the line of its communicator, of the posted receives */
-    gs_slice slice;
     uint64_t cookie;
-    gs_peer peer; /* send: to; recv: from */
-    uint16_t tag;
-    bool copied; /* send: the slice is not lent */
-    bool landed; /* recv: the message is in the slice, its hook comes on a later turn */
+    int64_t offset, length; /* of its slice */
+    uint32_t vector;        /* likewise */
+    uint32_t next; /* of the free list, of the line of its communicator, of the posted receives */
     union {
-        gs_message message;        /* recv */
-        gs_op_signature signature; /* collective */
-        double scalar;             /* dot */
+        int64_t step;  /* of a collective's signature, as what follows; its number is its place in
+                          the line */
+        double scalar; /* dot */
+    };
+    uint64_t order;
+    union {
+        struct { /* collective; agree: its communicator */
+            uint16_t root;
+            uint8_t communicator, kind;
+        } op;
         struct {
-            uint32_t communicator;
-            voice voice;
-        } agree;
-    } with;
+            gs_peer peer; /* send: to; recv: from */
+            uint16_t tag;
+        } message;
+    } of;
+    uint8_t kind;    /* request_kind */
+    bool copied : 1; /* send: the slice is not lent */
+    bool landed : 1; /* recv: the message is in the slice, its hook comes on a later turn */
 } request;
+
+/* What its hook is told of a message that has landed. */
+typedef struct landing {
+    gs_peer from;
+    int64_t meta[4];
+} landing;
+
+static inline gs_slice gs_driver_request_slice(const request *of)
+{
+    return (gs_slice){of->vector, of->offset, of->length};
+}
+
+/* What of a vector is lent. */
+typedef struct lending {
+    int64_t high; /* no lent slice ends above it */
+    uint32_t count;
+} lending;
 
 /* How far a lane of the program under way has come. */
 typedef struct lane {
@@ -63,16 +87,18 @@ typedef struct edges {
     uint32_t last; /* found */
 } edges;
 
-/* The line of requests of one communicator; the first one runs. */
+/* The line of requests of one communicator; the first one runs. What a host needs that runs ops
+ * itself comes first. */
 typedef struct line {
-    gs_group group;
-    uint32_t kinds;       /* that may be asked for: sum of 1 << gs_collective_kind */
+    gs_op_signature op;   /* of the first, once it has started */
     uint32_t first, last; /* slots, GS_NO_SLOT: empty */
-    uint64_t issued;
-    bool running;          /* the first has started */
-    bool native;           /* the host runs it */
-    bool flushing;         /* its program has ended */
-    gs_coding_plan coding; /* of the first; stage_count 0: it travels dense */
+    uint64_t issued, ended;
+    uint32_t kinds; /* that may be asked for: sum of 1 << gs_collective_kind */
+    gs_group group;
+    bool running;           /* the first has started */
+    bool native;            /* the host runs it */
+    bool flushing;          /* its program has ended */
+    gs_coding_plan *coding; /* of the first; stage_count 0: it travels dense; NULL: all do */
     uint32_t stage;
     const gs_collective *program; /* under way, */
     gs_shape shape;               /* as it sees the group, */
@@ -109,9 +135,12 @@ typedef struct inbox {
 } inbox;
 
 struct gs_world {
-    gs_driver *self; /* of services that only look: they too hear of broken rules */
-    gs_driver_config config;
+    gs_driver *self;                /* of services that only look: they too hear of broken rules */
+    const gs_driver_config *config; /* the same for all drivers of a run, but for its `self` */
     gs_time_ns now;
+    void *state;
+    void *state_spare; /* NULL unless swap_state */
+    gs_peer entity;
     bool failed;
     bool drained;
     bool quiescing;
@@ -119,13 +148,18 @@ struct gs_world {
     bool wake_asked;
     bool in_backward; /* between GO and backward_done */
     bool cancelled;   /* the gradient begun last: GRAD holds what was announced and no more */
-    int hooks_deep;
-    gs_plan plan;
+    uint8_t hooks_deep;
     int64_t steps_begun;
     int64_t steps_ended;
-    uint64_t services_called; /* whether a hold had side effects */
-    void *state;
-    void *state_spare; /* NULL unless swap_state */
+
+    /* Requests. */
+    request *requests;
+    uint32_t request_capacity;
+    uint32_t free_first;
+    gs_op ops_issued;
+    uint64_t collectives_issued;
+    lending *lent; /* [vectors] */
+    line *lines;
 
     /* Buckets of this step. */
     const gs_bucket_plan *buckets;
@@ -133,27 +167,21 @@ struct gs_world {
     uint32_t *bucket_units_left;
     uint32_t bucket_launched; /* buckets [0, launched) were announced */
     uint32_t closed_buckets;  /* whose weights are still to come: [0, closed) */
-
-    /* Requests. */
-    request *requests;
-    uint32_t request_capacity;
-    uint32_t free_first;
-    uint32_t sends_outstanding;
-    uint32_t copies_outstanding;
-    gs_op ops_issued;
-    uint64_t code_key; /* of the last gs_code */
-    uint64_t collectives_issued;
-    int64_t *lent_high;   /* [vectors]: no lent slice of the vector ends above it */
-    uint32_t *lent_count; /* [vectors] */
+    gs_plan plan;
+    uint64_t services_called; /* whether a hold had side effects */
 
     /* Point to point. */
+    uint32_t sends_outstanding;
+    uint32_t copies_outstanding;
+    uint64_t code_key; /* of the last gs_code */
     uint32_t posted_first, posted_last;
+    landing *landed;    /* [request_capacity]; NULL: the layout has no point to point */
     gs_message *queued; /* arrived without a recv, in order of arrival */
     uint32_t queued_count, queued_capacity;
     gs_arena *arena; /* for the queue to grow */
 
-    line *lines;
     round_line *rounds; /* [communicators] of agreements */
+    voice *voices;      /* [request_capacity]; NULL: no communicator agrees */
     inbox *inboxes;
     uint32_t inbox_count;
 };
@@ -172,6 +200,8 @@ bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena);
 /* A slot with its id, or GS_NO_SLOT after a broken rule. */
 uint32_t gs_driver_request_open(gs_driver *driver, request_kind kind, gs_slice slice, bool copied);
 void gs_driver_request_close(gs_driver *driver, uint32_t slot);
+/* Number of a collective on its communicator, from 0. */
+uint64_t gs_driver_sequence(const gs_driver *driver, uint32_t slot);
 
 /* Whether an index that a strategy gave is one of `count`: false after a broken rule. For every
  * service that takes one; slices and peers have their own. */

@@ -5,13 +5,18 @@
 
 bool gs_driver_requests_create(gs_driver *driver, gs_arena *arena)
 {
-    uint32_t capacity = driver->config.layout->outstanding_max[driver->config.self.role];
+    uint32_t capacity = driver->config->layout->outstanding_max[driver->entity.role];
     uint32_t vectors = gs_driver_vector_count(driver);
-    driver->requests = GS_PACK(arena, request, capacity);
-    driver->lent_high = GS_PACK(arena, int64_t, vectors);
-    driver->lent_count = GS_PACK(arena, uint32_t, vectors);
-    if (driver->requests == NULL || driver->lent_high == NULL || driver->lent_count == NULL) {
+    driver->requests = GS_TAKE(arena, request, capacity);
+    driver->lent = GS_PACK(arena, lending, vectors);
+    if (driver->requests == NULL || driver->lent == NULL) {
         return false;
+    }
+    if (driver->config->layout->point_to_point) {
+        driver->landed = GS_PACK(arena, landing, capacity);
+        if (driver->landed == NULL) {
+            return false;
+        }
     }
     driver->request_capacity = capacity;
     driver->free_first = capacity > 0 ? 0 : GS_NO_SLOT;
@@ -26,27 +31,33 @@ bool gs_driver_requests_create(gs_driver *driver, gs_arena *arena)
 
 static bool lends(const request *holder)
 {
-    return holder->kind != REQUEST_FREE && !holder->copied && holder->slice.length > 0;
+    return holder->kind != REQUEST_FREE && !holder->copied && holder->length > 0;
 }
 
 /* A send lends its slice to readers; everything else has it alone. */
 static bool conflicts(const request *holder, gs_slice slice, bool writes)
 {
-    return lends(holder) && holder->slice.vector == slice.vector &&
-           (writes || holder->kind != REQUEST_SEND) &&
-           holder->slice.offset < slice.offset + slice.length &&
-           slice.offset < holder->slice.offset + holder->slice.length;
+    return (writes || holder->kind != REQUEST_SEND) &&
+           holder->offset < slice.offset + slice.length &&
+           slice.offset < holder->offset + holder->length;
 }
 
+/* Looks at no more requests than it takes to find all to whom something of the vector is lent: a
+ * step may have hundreds of tensors, few of them under way. */
 static const request *lent_to(const gs_driver *driver, gs_slice slice, bool writes)
 {
-    if (slice.length == 0 || driver->lent_count[slice.vector] == 0 ||
-        slice.offset >= driver->lent_high[slice.vector]) {
+    const lending *of = &driver->lent[slice.vector];
+    if (slice.length == 0 || of->count == 0 || slice.offset >= of->high) {
         return NULL;
     }
-    for (uint32_t slot = 0; slot < driver->request_capacity; slot++) {
-        if (conflicts(&driver->requests[slot], slice, writes)) {
-            return &driver->requests[slot];
+    uint32_t left = of->count;
+    for (uint32_t slot = 0; left > 0 && slot < driver->request_capacity; slot++) {
+        const request *holder = &driver->requests[slot];
+        if (lends(holder) && holder->vector == slice.vector) {
+            if (conflicts(holder, slice, writes)) {
+                return holder;
+            }
+            left--;
         }
     }
     return NULL;
@@ -83,7 +94,7 @@ static bool is_pinned(const gs_driver *driver, gs_slice slice)
 bool gs_driver_has_slice(gs_driver *driver, const char *service, gs_slice slice)
 {
     if (slice.vector >= gs_driver_vector_count(driver) || slice.offset < 0 || slice.length < 0 ||
-        slice.length > driver->config.job->elements - slice.offset) {
+        slice.length > driver->config->job->elements - slice.offset) {
         gs_driver_broke(driver, GS_ECONTRACT, "%s: no such slice: vector %u, [%lld, +%lld)",
                         service, slice.vector, (long long)slice.offset, (long long)slice.length);
     }
@@ -145,9 +156,11 @@ uint32_t gs_driver_request_open(gs_driver *driver, request_kind kind, gs_slice s
     request *opened = &driver->requests[slot];
     driver->free_first = opened->next;
     opened->id = ++driver->ops_issued;
-    opened->kind = kind;
+    opened->kind = (uint8_t)kind;
     opened->next = GS_NO_SLOT;
-    opened->slice = slice;
+    opened->vector = slice.vector;
+    opened->offset = slice.offset;
+    opened->length = slice.length;
     opened->copied = copied;
     opened->landed = false;
     opened->cookie = 0;
@@ -157,8 +170,9 @@ uint32_t gs_driver_request_open(gs_driver *driver, request_kind kind, gs_slice s
     }
     if (lends(opened)) {
         int64_t end = slice.offset + slice.length;
-        if (driver->lent_count[slice.vector]++ == 0 || end > driver->lent_high[slice.vector]) {
-            driver->lent_high[slice.vector] = end;
+        lending *of = &driver->lent[slice.vector];
+        if (of->count++ == 0 || end > of->high) {
+            of->high = end;
         }
     }
     return slot;
@@ -172,7 +186,7 @@ void gs_driver_request_close(gs_driver *driver, uint32_t slot)
         driver->copies_outstanding -= closed->copied ? 1 : 0;
     }
     if (lends(closed)) {
-        driver->lent_count[closed->slice.vector]--;
+        driver->lent[closed->vector].count--;
     }
     closed->kind = REQUEST_FREE;
     closed->next = driver->free_first;
@@ -184,12 +198,12 @@ void gs_driver_request_close(gs_driver *driver, uint32_t slot)
 static bool check_peer(gs_driver *driver, const char *service, gs_peer peer, bool may_be_any)
 {
     uint32_t entities =
-        peer.role == GS_WORKER ? driver->config.job->ranks : driver->config.layout->servers;
+        peer.role == GS_WORKER ? driver->config->job->ranks : driver->config->layout->servers;
     if (peer.role >= GS_ROLE_COUNT ||
         !(peer.index < entities || (may_be_any && peer.index == GS_ANY))) {
         gs_driver_broke(driver, GS_ECONTRACT, "%s: no such peer: role %d, index %d", service,
                         peer.role, peer.index);
-    } else if (!driver->config.layout->point_to_point) {
+    } else if (!driver->config->layout->point_to_point) {
         gs_driver_broke(driver, GS_ECONTRACT, "%s: the layout does not declare point_to_point",
                         service);
     }
@@ -208,7 +222,7 @@ static bool check_tag(gs_driver *driver, const char *service, uint16_t tag)
 static gs_message message_to(const gs_driver *driver, gs_peer to, uint16_t tag, int64_t length,
                              const int64_t meta[4])
 {
-    gs_message message = {.from = driver->config.self, .to = to, .tag = tag, .length = length};
+    gs_message message = {.from = driver->entity, .to = to, .tag = tag, .length = length};
     if (meta != NULL) {
         memcpy(message.meta, meta, sizeof message.meta);
     }
@@ -217,12 +231,12 @@ static gs_message message_to(const gs_driver *driver, gs_peer to, uint16_t tag, 
 
 static bool has_codec(const gs_driver *driver)
 {
-    return driver->config.coding != NULL && driver->config.coding->codec != NULL;
+    return driver->config->coding != NULL && driver->config->coding->codec != NULL;
 }
 
 static bool may_code(gs_driver *driver, const char *service)
 {
-    if (!driver->config.layout->sends_coded) {
+    if (!driver->config->layout->sends_coded) {
         gs_driver_broke(driver, GS_ECONTRACT, "%s: the layout does not declare sends_coded",
                         service);
     }
@@ -244,13 +258,13 @@ void gs_code(gs_world *world, gs_slice into, gs_slice data)
     if (!gs_driver_are_apart(world, "code", into, data)) {
         return;
     }
-    const gs_host_calls *calls = world->config.calls;
+    const gs_host_calls *calls = world->config->calls;
     if (!has_codec(world)) {
-        calls->vec(world->config.host, world->config.self, GS_VOP_copy, into, data, 0.0);
+        calls->vec(world->config->host, world->entity, GS_VOP_copy, into, data, 0.0);
         return;
     }
     world->code_key = ++world->ops_issued; /* like a request's, so that draws differ */
-    calls->recode(world->config.host, world->config.self, into, data, world->code_key);
+    calls->recode(world->config->host, world->entity, into, data, world->code_key);
 }
 
 gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const int64_t meta[4],
@@ -266,7 +280,7 @@ gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const in
     if (asks_coded && !may_code(world, "send")) {
         return 0;
     }
-    uint32_t copies_max = world->config.layout->copies_max[world->config.self.role];
+    uint32_t copies_max = world->config->layout->copies_max[world->entity.role];
     if (copy && world->copies_outstanding >= copies_max) {
         gs_driver_broke(world, GS_ECONTRACT,
                         "send: more than the declared %u copies are on their way", copies_max);
@@ -276,16 +290,16 @@ gs_op gs_send(gs_world *world, gs_peer to, uint16_t tag, gs_slice data, const in
     if (slot == GS_NO_SLOT) {
         return 0;
     }
-    world->requests[slot].peer = to;
-    world->requests[slot].tag = tag;
+    world->requests[slot].of.message.peer = to;
+    world->requests[slot].of.message.tag = tag;
     gs_message message = message_to(world, to, tag, data.length, meta);
     message.coded = coded;
     message.same = coded && (flags & GS_SEND_SAME) != 0;
     message.key = message.same ? world->code_key : world->requests[slot].id;
     if (copy || coded) {
-        world->config.calls->send_copy(world->config.host, &message, data, slot);
+        world->config->calls->send_copy(world->config->host, &message, data, slot);
     } else {
-        world->config.calls->send(world->config.host, &message, data, slot);
+        world->config->calls->send(world->config->host, &message, data, slot);
     }
     return world->requests[slot].id;
 }
@@ -298,7 +312,7 @@ void gs_note(gs_world *world, gs_peer to, uint16_t tag, const int64_t meta[4])
     }
     gs_message message = message_to(world, to, tag, 0, meta);
     message.is_note = true;
-    world->config.calls->note(world->config.host, &message);
+    world->config->calls->note(world->config->host, &message);
 }
 
 static bool fits(gs_peer wanted, uint16_t wanted_tag, const gs_message *message)
@@ -310,17 +324,19 @@ static bool fits(gs_peer wanted, uint16_t wanted_tag, const gs_message *message)
 /* The message goes into the slice now; the hook learns of it in this or a later turn. */
 static bool land(gs_driver *driver, request *posted, const gs_message *message)
 {
-    if (posted->slice.length != message->length) {
+    if (posted->length != message->length) {
         gs_driver_broke(driver, GS_ECONTRACT,
                         "recv: %lld elements came with tag %u where %lld were expected",
-                        (long long)message->length, message->tag, (long long)posted->slice.length);
+                        (long long)message->length, message->tag, (long long)posted->length);
         return false;
     }
     if (message->data != NULL) {
-        driver->config.calls->take(driver->config.host, driver->config.self, posted->slice,
-                                   message);
+        driver->config->calls->take(driver->config->host, driver->entity,
+                                    gs_driver_request_slice(posted), message);
     }
-    posted->with.message = *message;
+    landing *landed = &driver->landed[posted - driver->requests];
+    landed->from = message->from;
+    memcpy(landed->meta, message->meta, sizeof landed->meta);
     posted->landed = true;
     return true;
 }
@@ -337,8 +353,8 @@ gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64
     }
     request *posted = &world->requests[slot];
     posted->cookie = cookie;
-    posted->peer = from;
-    posted->tag = tag;
+    posted->of.message.peer = from;
+    posted->of.message.tag = tag;
     for (uint32_t i = 0; i < world->queued_count; i++) {
         gs_message message = world->queued[i];
         if (fits(from, tag, &message)) {
@@ -346,7 +362,7 @@ gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64
             memmove(&world->queued[i], &world->queued[i + 1],
                     (world->queued_count - i) * sizeof *world->queued);
             if (land(world, posted, &message)) {
-                world->config.calls->later(world->config.host, world->config.self, slot);
+                world->config->calls->later(world->config->host, world->entity, slot);
             }
             return posted->id;
         }
@@ -384,7 +400,7 @@ void gs_driver_match(gs_driver *driver, const gs_message *message)
     for (uint32_t slot = driver->posted_first; slot != GS_NO_SLOT;
          slot = driver->requests[slot].next) {
         request *posted = &driver->requests[slot];
-        if (fits(posted->peer, posted->tag, message)) {
+        if (fits(posted->of.message.peer, posted->of.message.tag, message)) {
             if (before == GS_NO_SLOT) {
                 driver->posted_first = posted->next;
             } else {
@@ -426,44 +442,43 @@ gs_op gs_timer(gs_world *world, gs_time_ns after_ns, uint64_t cookie)
         return 0;
     }
     world->requests[slot].cookie = cookie;
-    world->config.calls->timer(world->config.host, world->config.self, slot, after_ns);
+    world->config->calls->timer(world->config->host, world->entity, slot, after_ns);
     return world->requests[slot].id;
 }
 
 /* ---------------------------------------------------------------- looks */
 
-static gs_status describe(const request *left, gs_error *out)
+static gs_status describe(const gs_driver *driver, const request *left, gs_error *out)
 {
-    switch (left->kind) {
+    gs_peer peer = left->of.message.peer;
+    uint16_t tag = left->of.message.tag;
+    const char *role = peer.role == GS_WORKER ? "worker" : "server";
+    unsigned long long id = left->id;
+    switch ((request_kind)left->kind) {
     case REQUEST_COLLECTIVE:
-        return gs_fail(out, GS_EDEADLOCK, "%s %llu (label %llu, communicator %u)",
-                       gs_collective_kind_name(left->with.signature.kind),
-                       (unsigned long long)left->with.signature.sequence,
-                       (unsigned long long)left->cookie, left->with.signature.communicator);
+        return gs_fail(
+            out, GS_EDEADLOCK, "%s %llu (label %llu, communicator %u)",
+            gs_collective_kind_name((gs_collective_kind)left->of.op.kind),
+            (unsigned long long)gs_driver_sequence(driver, (uint32_t)(left - driver->requests)),
+            (unsigned long long)left->cookie, left->of.op.communicator);
     case REQUEST_SEND:
-        return gs_fail(
-            out, GS_EDEADLOCK, "send %llu to %s %d with tag %u", (unsigned long long)left->id,
-            left->peer.role == GS_WORKER ? "worker" : "server", left->peer.index, left->tag);
+        return gs_fail(out, GS_EDEADLOCK, "send %llu to %s %d with tag %u", id, role, peer.index,
+                       tag);
     case REQUEST_RECV:
-        if (left->peer.index == GS_ANY) {
-            return gs_fail(out, GS_EDEADLOCK, "recv %llu from any %s with tag %u",
-                           (unsigned long long)left->id,
-                           left->peer.role == GS_WORKER ? "worker" : "server", left->tag);
-        }
-        return gs_fail(
-            out, GS_EDEADLOCK, "recv %llu from %s %d with tag %u", (unsigned long long)left->id,
-            left->peer.role == GS_WORKER ? "worker" : "server", left->peer.index, left->tag);
+        return peer.index == GS_ANY
+                   ? gs_fail(out, GS_EDEADLOCK, "recv %llu from any %s with tag %u", id, role, tag)
+                   : gs_fail(out, GS_EDEADLOCK, "recv %llu from %s %d with tag %u", id, role,
+                             peer.index, tag);
     case REQUEST_TIMER:
-        return gs_fail(out, GS_EDEADLOCK, "timer %llu (cookie %llu)", (unsigned long long)left->id,
+        return gs_fail(out, GS_EDEADLOCK, "timer %llu (cookie %llu)", id,
                        (unsigned long long)left->cookie);
     case REQUEST_DOT:
-        return gs_fail(out, GS_EDEADLOCK, "dot %llu (cookie %llu)", (unsigned long long)left->id,
+        return gs_fail(out, GS_EDEADLOCK, "dot %llu (cookie %llu)", id,
                        (unsigned long long)left->cookie);
     case REQUEST_AGREE:
-        return gs_fail(out, GS_EDEADLOCK, "agree %llu (%s, label %llu, communicator %u)",
-                       (unsigned long long)left->id,
-                       gs_driver_agree_name(left->with.agree.voice.kind),
-                       (unsigned long long)left->cookie, left->with.agree.communicator);
+        return gs_fail(out, GS_EDEADLOCK, "agree %llu (%s, label %llu, communicator %u)", id,
+                       gs_driver_agree_name(driver->voices[left - driver->requests].kind),
+                       (unsigned long long)left->cookie, left->of.op.communicator);
     case REQUEST_FREE:
         break;
     }
@@ -510,7 +525,7 @@ bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
         /* Receives posted for the whole run may stay, but not what has landed and was not told. */
         bool may_stay = left->kind == REQUEST_RECV && !left->landed;
         if (left->kind != REQUEST_FREE && !may_stay) {
-            (void)describe(left, &text);
+            (void)describe(driver, left, &text);
             put_text(out, out_bytes, &text);
             return true;
         }
@@ -532,14 +547,14 @@ bool gs_driver_waits_for(const gs_driver *driver, char *out, size_t out_bytes)
     }
     gs_error what;
     if (oldest != NULL) {
-        (void)describe(oldest, &what);
+        (void)describe(driver, oldest, &what);
     } else {
         (void)gs_fail(&what, GS_EDEADLOCK, "%s of its strategy",
                       driver->held ? "a release" : "an open_forward");
     }
     gs_error on = {.text = ""};
     if (oldest != NULL && oldest->kind == REQUEST_COLLECTIVE) {
-        const line *of = &driver->lines[oldest->with.signature.communicator];
+        const line *of = &driver->lines[oldest->of.op.communicator];
         bool plays = of->running && !of->native && !of->flushing;
         for (uint32_t i = of->lane_count; plays && i-- > 0;) {
             if (of->lanes[i].waits_for != GS_NO_SLOT) { /* the first of them has the last word */
@@ -550,13 +565,13 @@ bool gs_driver_waits_for(const gs_driver *driver, char *out, size_t out_bytes)
     }
     uint32_t rank;
     if (oldest != NULL && oldest->kind == REQUEST_AGREE &&
-        gs_driver_rounds_wait(driver, oldest->with.agree.communicator, &rank)) {
+        gs_driver_rounds_wait(driver, oldest->of.op.communicator, &rank)) {
         (void)gs_fail(&on, GS_EDEADLOCK, ", which waits for worker %u", rank);
     }
     gs_error text;
     (void)gs_fail(&text, GS_EDEADLOCK, "%s %d, step %lld, waits for %.200s%.100s",
-                  driver->config.self.role == GS_WORKER ? "worker" : "server",
-                  driver->config.self.index, (long long)driver->steps_ended, what.text, on.text);
+                  driver->entity.role == GS_WORKER ? "worker" : "server", driver->entity.index,
+                  (long long)driver->steps_ended, what.text, on.text);
     put_text(out, out_bytes, &text);
     return true;
 }

@@ -31,8 +31,7 @@ gs_op gs_dot(gs_world *world, gs_slice a, gs_slice b, uint64_t cookie)
     }
     request *opened = &world->requests[slot];
     opened->cookie = cookie;
-    opened->with.scalar =
-        world->config.calls->dot(world->config.host, world->config.self, a, b, slot);
+    opened->scalar = world->config->calls->dot(world->config->host, world->entity, a, b, slot);
     return opened->id;
 }
 
@@ -66,13 +65,13 @@ typedef struct part {
 
 static uint32_t members_of(const gs_driver *driver, uint32_t communicator)
 {
-    return gs_group_size(driver->lines[communicator].group, driver->config.job->ranks);
+    return gs_group_size(driver->lines[communicator].group, driver->config->job->ranks);
 }
 
 static uint32_t self_of(const gs_driver *driver, uint32_t communicator)
 {
-    return gs_group_member(driver->lines[communicator].group, driver->config.job->ranks,
-                           driver->config.self.index);
+    return gs_group_member(driver->lines[communicator].group, driver->config->job->ranks,
+                           driver->entity.index);
 }
 
 static part part_in(const gs_driver *driver, uint32_t communicator, uint32_t stage)
@@ -93,30 +92,29 @@ static part part_in(const gs_driver *driver, uint32_t communicator, uint32_t sta
 
 static uint32_t rank_of(const gs_driver *driver, uint32_t communicator, uint32_t member)
 {
-    return gs_group_rank(driver->lines[communicator].group, driver->config.job->ranks,
-                         driver->config.self.index, member);
+    return gs_group_rank(driver->lines[communicator].group, driver->config->job->ranks,
+                         driver->entity.index, member);
 }
 
 static void tell(gs_driver *driver, uint32_t communicator, uint32_t member, const voice *said)
 {
     gs_message note = {
-        .from = driver->config.self,
+        .from = driver->entity,
         .to = {GS_WORKER, (uint16_t)rank_of(driver, communicator, member)},
         .tag = (uint16_t)(GS_TAGS_MAX + communicator * GS_AGREE_KINDS + said->kind),
         .is_note = true,
     };
     memcpy(note.meta, said->values, sizeof said->values);
     note.meta[GS_AGREE_VALUES] = (int64_t)said->label;
-    driver->config.calls->note(driver->config.host, &note);
+    driver->config->calls->note(driver->config->host, &note);
 }
 
 /* What came joins what is known; at the end of a member above it is the result. */
-static bool hear(gs_driver *driver, request *running, const part *how, bool is_result)
+static bool hear(gs_driver *driver, uint32_t communicator, const part *how, bool is_result)
 {
-    uint32_t communicator = running->with.agree.communicator;
     round_line *on = &driver->rounds[communicator];
     const voice *heard = &on->came[how->place];
-    voice *known = &running->with.agree.voice;
+    voice *known = &driver->voices[on->first];
     on->has_come[how->place] = false;
     if (heard->label != known->label || heard->kind != known->kind) {
         gs_driver_broke(driver, GS_EMISMATCH,
@@ -138,15 +136,14 @@ static bool hear(gs_driver *driver, request *running, const part *how, bool is_r
 static bool play(gs_driver *driver, uint32_t communicator)
 {
     round_line *on = &driver->rounds[communicator];
-    request *running = &driver->requests[on->first];
     for (; on->stage <= on->rounds + 1; on->stage++) {
         part how = part_in(driver, communicator, on->stage);
         if (how.tells && !on->has_told) {
             on->has_told = true;
-            tell(driver, communicator, how.peer, &running->with.agree.voice);
+            tell(driver, communicator, how.peer, &driver->voices[on->first]);
         }
-        if (how.hears &&
-            (!on->has_come[how.place] || !hear(driver, running, &how, on->stage > on->rounds))) {
+        if (how.hears && (!on->has_come[how.place] ||
+                          !hear(driver, communicator, &how, on->stage > on->rounds))) {
             return false;
         }
         on->has_told = false;
@@ -160,7 +157,7 @@ static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena)
 {
     round_line *made = &driver->rounds[communicator];
     made->first = made->last = GS_NO_SLOT;
-    if (!gs_communicator_agrees(&driver->config.layout->communicators[communicator])) {
+    if (!gs_communicator_agrees(&driver->config->layout->communicators[communicator])) {
         return true;
     }
     while (members_of(driver, communicator) >> (made->rounds + 1) != 0) {
@@ -173,7 +170,7 @@ static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena)
 
 static uint32_t line_count(const gs_driver *driver)
 {
-    return driver->config.self.role == GS_WORKER ? driver->config.layout->communicator_count : 0;
+    return driver->entity.role == GS_WORKER ? driver->config->layout->communicator_count : 0;
 }
 
 bool gs_driver_rounds_create(gs_driver *driver, gs_arena *arena)
@@ -181,8 +178,14 @@ bool gs_driver_rounds_create(gs_driver *driver, gs_arena *arena)
     uint32_t count = line_count(driver);
     driver->rounds = count > 0 ? GS_PACK(arena, round_line, count) : NULL;
     bool ok = count == 0 || driver->rounds != NULL;
+    bool agrees = false;
     for (uint32_t i = 0; ok && i < count; i++) {
         ok = make_line(driver, i, arena);
+        agrees |= gs_communicator_agrees(&driver->config->layout->communicators[i]);
+    }
+    if (ok && agrees) {
+        driver->voices = GS_PACK(arena, voice, driver->request_capacity);
+        ok = driver->voices != NULL;
     }
     return ok;
 }
@@ -197,13 +200,13 @@ void gs_driver_rounds_start(gs_driver *driver, uint32_t communicator)
     on->stage = 0;
     on->has_told = false;
     if (play(driver, communicator)) { /* nobody was to be waited for: the hook comes later */
-        driver->config.calls->later(driver->config.host, driver->config.self, on->first);
+        driver->config->calls->later(driver->config->host, driver->entity, on->first);
     }
 }
 
 void gs_driver_rounds_end(gs_driver *driver, uint32_t slot)
 {
-    round_line *on = &driver->rounds[driver->requests[slot].with.agree.communicator];
+    round_line *on = &driver->rounds[driver->requests[slot].of.op.communicator];
     GS_ASSERT(on->running && on->first == slot && on->stage > on->rounds + 1);
     on->running = false;
     on->first = driver->requests[slot].next;
@@ -217,10 +220,9 @@ static uint32_t place_of(const gs_driver *driver, uint32_t communicator, uint32_
 {
     const round_line *on = &driver->rounds[communicator];
     gs_group group = driver->lines[communicator].group;
-    uint32_t ranks = driver->config.job->ranks;
+    uint32_t ranks = driver->config->job->ranks;
     if (on->came == NULL || rank >= ranks ||
-        gs_group_index(group, ranks, rank) !=
-            gs_group_index(group, ranks, driver->config.self.index)) {
+        gs_group_index(group, ranks, rank) != gs_group_index(group, ranks, driver->entity.index)) {
         return GS_NO_SLOT;
     }
     uint32_t member = gs_group_member(group, ranks, rank);
@@ -315,10 +317,11 @@ gs_op gs_agree(gs_world *world, uint32_t communicator, gs_agree_kind kind,
     }
     request *opened = &world->requests[slot];
     opened->cookie = label;
-    opened->with.agree.communicator = communicator;
-    opened->with.agree.voice = (voice){.kind = kind, .label = label};
+    opened->of.op.communicator = (uint8_t)communicator;
+    voice *own = &world->voices[slot];
+    *own = (voice){.kind = kind, .label = label};
     for (int i = 0; i < GS_AGREE_VALUES; i++) {
-        opened->with.agree.voice.values[i] = canonical(values[i]);
+        own->values[i] = canonical(values[i]);
     }
     round_line *on = &world->rounds[communicator];
     if (on->first == GS_NO_SLOT) {

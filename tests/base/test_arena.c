@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "base/arena.h"
+#include "base/arena_bare.h"
 #include "tests/support.h"
 
 #include <stdint.h>
@@ -22,6 +22,21 @@ Test(arena, memory_is_zeroed_aligned_and_apart)
         cr_assert_neq(memory, before);
         before = memory;
     }
+    gs_arena_fini(&arena);
+}
+
+/* And counts, and fails, as what is zeroed. */
+Test(arena, bare_memory_is_aligned_and_may_be_written)
+{
+    gs_arena arena;
+    gs_arena_init(&arena);
+    unsigned char *memory = gs_arena_bare(&arena, 3, 50); /* 150 bytes: three units of 64 */
+    cr_assert_not_null(memory);
+    memset(memory, 0xff, 150);
+    cr_assert_eq((uintptr_t)memory % 64, 0);
+    cr_assert_eq(arena.used_bytes, 192);
+    arena.fail_after = 0;
+    cr_assert_null(gs_arena_bare(&arena, 3, 50));
     gs_arena_fini(&arena);
 }
 
