@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/event_heap.h"
+#include "base/prefetch.h"
 
 enum {
     THRESHOLD = 48, /* events that a heap sorts faster than a further rung would (docs/adr) */
@@ -19,6 +20,7 @@ enum {
     BUCKET_BITS_MAX = 12,
     BUCKET_MAX = 1 << BUCKET_BITS_MAX,
     CAPACITY_MIN = 256,
+    AHEAD_MIN = 8, /* that the bottom gets at once where a rung has them: they are known ahead */
 };
 
 #define NONE UINT32_MAX
@@ -50,6 +52,7 @@ struct gs_event_queue {
     uint64_t top_max;
     size_t bottom_limit; /* a larger bottom is worth a try at another rung */
     int64_t now;         /* time of the last pop */
+    uint64_t refills;
     uint32_t free_head;
     uint32_t rung_count;
     rung rungs[RUNG_MAX];
@@ -180,19 +183,14 @@ static void take_top(gs_event_queue *queue)
     queue->top_max = 0;
 }
 
-/* The next bucket of the finest rung goes to the bottom, or to a finer rung where it is large. */
-static void take_bucket(gs_event_queue *queue)
+/* Events of a rung's next bucket that has any are appended to items, of which there are `count`;
+ * returns how many there are then. */
+static size_t empty_bucket(gs_event_queue *queue, rung *r, gs_queued_event *items, size_t count)
 {
-    rung *r = &queue->rungs[queue->rung_count - 1];
     while (r->heads[r->bucket_index] == NONE) {
         r->bucket_index++;
     }
-    uint32_t head = r->heads[r->bucket_index];
-    uint64_t start = r->start + ((uint64_t)r->bucket_index << r->shift);
-    r->bucket_index++;
-    r->next = start + (UINT64_C(1) << r->shift);
-    gs_queued_event *items = queue->bottom.items;
-    size_t count = 0;
+    uint32_t head = r->heads[r->bucket_index++];
     uint32_t last = head;
     for (uint32_t i = head; i != NONE; i = queue->nodes[i].next) {
         items[count++] = queue->nodes[i].event;
@@ -200,9 +198,52 @@ static void take_bucket(gs_event_queue *queue)
     }
     queue->nodes[last].next = queue->free_head;
     queue->free_head = head;
-    r->event_count -= count;
+    return count;
+}
+
+/* A large bucket is looked at alone: it may become a rung. */
+static bool is_next_small(const gs_event_queue *queue, const rung *r)
+{
+    size_t bucket = r->bucket_index;
+    while (r->heads[bucket] == NONE) {
+        bucket++;
+    }
+    size_t count = 0;
+    for (uint32_t i = r->heads[bucket]; i != NONE && count <= AHEAD_MIN; i = queue->nodes[i].next) {
+        count++;
+    }
+    return count <= AHEAD_MIN;
+}
+
+/* The nodes of the buckets from here on, which lie anywhere. */
+static void fetch_nodes(const gs_event_queue *queue, const rung *r)
+{
+    size_t end = r->bucket_index + 2 * AHEAD_MIN;
+    end = end < r->bucket_count ? end : r->bucket_count;
+    for (size_t i = r->bucket_index; i < end; i++) {
+        if (r->heads[i] != NONE) {
+            gs_prefetch(&queue->nodes[r->heads[i]], sizeof *queue->nodes);
+        }
+    }
+}
+
+/* The next buckets of the finest rung go to the bottom, or the next one to a finer rung where it is
+ * large. */
+static void take_buckets(gs_event_queue *queue)
+{
+    rung *r = &queue->rungs[queue->rung_count - 1];
+    gs_queued_event *items = queue->bottom.items;
+    uint64_t start = r->next;
+    size_t count = 0;
+    do {
+        size_t before = count;
+        count = empty_bucket(queue, r, items, count);
+        r->event_count -= count - before;
+    } while (count < AHEAD_MIN && r->event_count > 0 && is_next_small(queue, r));
+    fetch_nodes(queue, r);
+    r->next = r->start + ((uint64_t)r->bucket_index << r->shift);
     if (count > THRESHOLD && r->shift > 0 && queue->rung_count < RUNG_MAX) {
-        rung *finer = add_rung(queue, start, (UINT64_C(1) << r->shift) - 1, count);
+        rung *finer = add_rung(queue, start, r->next - start - 1, count);
         for (size_t i = 0; i < count; i++) {
             put_in_rung(queue, finer, items[i]);
         }
@@ -234,13 +275,14 @@ static void spill_bottom(gs_event_queue *queue)
 /* Fills the empty bottom of a queue that is not empty. */
 static void refill(gs_event_queue *queue)
 {
+    queue->refills++;
     while (queue->bottom.count == 0) {
         if (queue->rung_count == 0) {
             take_top(queue);
         } else if (queue->rungs[queue->rung_count - 1].event_count == 0) {
             queue->rung_count--;
         } else {
-            take_bucket(queue);
+            take_buckets(queue);
         }
     }
 }
@@ -290,6 +332,11 @@ bool gs_event_queue_pop(gs_event_queue *queue, gs_queued_event *out)
         refill(queue); /* what comes next is known ahead */
     }
     return true;
+}
+
+uint64_t gs_event_queue_refills(const gs_event_queue *queue)
+{
+    return queue->refills;
 }
 
 const gs_queued_event *gs_event_queue_ahead(const gs_event_queue *queue, size_t *out_count)

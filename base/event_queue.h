@@ -41,6 +41,8 @@ bool gs_event_queue_pop(gs_event_queue *queue, gs_queued_event *out); /* false: 
 /* Some of the next events, of which the first is the next one; the others come in any order. For
  * who gets ready for what may come: a push may come before them. Good until the next call. */
 const gs_queued_event *gs_event_queue_ahead(const gs_event_queue *queue, size_t *out_count);
+/* How often those were other ones altogether. */
+uint64_t gs_event_queue_refills(const gs_event_queue *queue);
 size_t gs_event_queue_count(const gs_event_queue *queue);
 size_t gs_event_queue_bytes(const gs_event_queue *queue); /* memory held */
 

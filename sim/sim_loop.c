@@ -78,6 +78,9 @@ bool gs_sim_loop_next(gs_sim_loop *loop, gs_sim_event *out)
     }
     loop->now = next.time;
     loop->handled++;
+    uint64_t refills = gs_event_queue_refills(loop->queue);
+    loop->is_refilled = refills != loop->refills;
+    loop->refills = refills;
     *out = event_of(next.key);
     loop->own -= out->kind != GS_SIM_LINK;
     return true;

@@ -44,6 +44,8 @@ typedef struct gs_sim_loop {
     bool shuffle_ties;
     bool out_of_memory;
     const char *limit; /* what the run has more of than there can be; NULL: nothing */
+    uint64_t refills;
+    bool is_refilled; /* all that is ahead came there with the last event */
 } gs_sim_loop;
 
 /* false: no memory. */

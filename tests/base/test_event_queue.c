@@ -121,6 +121,24 @@ Test(event_queue, delays_of_every_scale_come_out_as_from_the_heap)
     expect_heap_order(every_scale);
 }
 
+/* 1,000 events lie in buckets of one or two: those of 8 are taken together, but for the last ones.
+ */
+Test(event_queue, many_events_are_known_ahead_of_their_turn)
+{
+    enum { EVENTS = 1000, TOGETHER = 8 };
+    gs_event_queue *queue = gs_event_queue_create();
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        cr_assert_eq(gs_event_queue_push(queue, (gs_queued_event){(int64_t)(i * 1000), i}), GS_OK);
+    }
+    gs_queued_event event;
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        cr_assert(gs_event_queue_pop(queue, &event));
+        cr_assert_eq(event.key, i);
+    }
+    cr_assert_leq(gs_event_queue_refills(queue), EVENTS / TOGETHER + 1);
+    gs_event_queue_destroy(queue);
+}
+
 Test(event_queue, one_event_far_ahead_does_not_disturb_the_near_ones)
 {
     gs_event_queue *queue = gs_event_queue_create();
