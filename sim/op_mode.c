@@ -8,7 +8,8 @@ static bool open_channels(gs_op_plan *plan, gs_sim_net *net, uint32_t first_stre
 {
     const gs_dataflow_plan *flow = plan->flow;
     plan->channels = GS_TAKE(arena, uint32_t, flow->channel_count);
-    if (plan->channels == NULL) {
+    plan->over_nic = GS_TAKE(arena, bool, flow->channel_count);
+    if (plan->channels == NULL || plan->over_nic == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < flow->channel_count; i++) {
@@ -53,6 +54,7 @@ static void fill_paths(gs_op_plan *plan, const gs_sim_net *net)
         bool has_copies = channel->cost != NULL && channel->cost->copy_ticks > 0.0;
         path->bytes_per_tick = rate_of(net, channel);
         path->overhead = overhead_of(channel);
+        plan->over_nic[i] = route->over_nic;
         path->latency =
             net->latency_noise == NULL && !has_copies ? gs_ticks(route->latency_ns) : GS_TICK_NEVER;
         plan->has_copies |= has_copies;

@@ -40,6 +40,7 @@ typedef struct gs_op_plan {
     gs_op_mode mode;            /* of its ops, where nothing is in the way */
     gs_dataflow_plan *flow;     /* NULL: message by message only */
     uint32_t *channels;         /* [flow->channel_count] of the net */
+    bool *over_nic;             /* [flow->channel_count] each one's route */
     uint32_t *links;            /* [link_count] that it uses, each once */
     uint32_t link_count;
     uint32_t *shared_first; /* [channels + 1] of shared; NULL: no two channels share a link */

@@ -26,11 +26,11 @@ static gs_divergence seen(const gs_sim *sim, uint32_t entity)
             workload->task.optimizer.kind == GS_SGD ? workload->task.optimizer.momentum : 0.0,
         .facts = {.applied_gradients = sim->staleness.count,
                   .staleness_mean = gs_staleness_mean(&sim->staleness)},
-        .trail = sim->workers[worker].trail,
+        .trail = sim->workers[worker].gradient->trail,
     };
     for (uint32_t rank = 0; rank < sim->job.ranks; rank++) {
-        out.gradient_max = larger(out.gradient_max, sim->workers[rank].gradient_max);
-        out.applied_max = larger(out.applied_max, sim->workers[rank].applied_max);
+        out.gradient_max = larger(out.gradient_max, sim->workers[rank].gradient->gradient_max);
+        out.applied_max = larger(out.applied_max, sim->workers[rank].gradient->applied_max);
     }
     for (uint32_t i = sim->job.ranks; i < sim->entity_count; i++) {
         out.applied_max = larger(out.applied_max, sim->entities[i].memory.applied_max);

@@ -355,11 +355,11 @@ void gs_sim_op_count_channel(const gs_sim_op *op, uint32_t channel, uint64_t mes
                              int64_t bytes)
 {
     gs_sim_net *net = &op->sim->net;
-    const gs_sim_channel *over = channel_of(op, channel);
+    const gs_op_plan *plan = op->plan;
     net->sent += messages;
     net->arrived += messages;
-    net->entity_bytes[over->from] += bytes;
-    net->nic_bytes += over->route.over_nic ? bytes : 0;
+    net->entity_bytes[gs_op_plan_rank(plan, plan->flow->from[channel])] += bytes;
+    net->nic_bytes += plan->over_nic[channel] ? bytes : 0;
 }
 
 void gs_sim_op_count(const gs_sim_op *op, uint32_t member)

@@ -48,6 +48,9 @@ typedef struct gs_sim_gradient {
     int64_t applied_step; /* of the last update among it */
     gs_plan plan;
     double loss;
+    gs_loss_trail trail; /* of the worker's losses */
+    double gradient_max; /* as its memory says, of the gradient that was joined last, */
+    double applied_max;  /* and of the update that was settled last */
     gs_status status;
     gs_error error;
 } gs_sim_gradient;
@@ -67,36 +70,33 @@ typedef struct gs_sim_sum {
     uint32_t shares_left; /* not joined yet */
 } gs_sim_sum;
 
+/* What every segment of a step looks at comes first. */
 typedef struct gs_sim_worker {
     gs_worker_phase phase;
-    int64_t step; /* under way, or the next one to ask for */
-    int64_t rows; /* begun: that of a step begins when the stream is done with the one before */
     uint32_t micro_step, micro_steps;
-    gs_plan plan;              /* of the step */
-    gs_sim_gradient *gradient; /* NULL: timing only */
+    uint32_t segment; /* next of the program */
+    int64_t step;     /* under way, or the next one to ask for */
+    int64_t rows;     /* begun: that of a step begins when the stream is done with the one before */
     const gs_profile_step *program;
-    uint32_t segment;        /* next of the program */
-    gs_time_ns segment_ns;   /* of it that has been played, as the profile counts */
-    gs_time_ns forward_ns;   /* of the forward pass likewise */
-    uint32_t closed_buckets; /* [0, closed) whose weights the forward pass may not read yet */
-    gs_time_ns *gates_ns;    /* [buckets]: where in it their shares begin; NULL: never gated */
     gs_time_ns since_ns;     /* phase began */
     uint64_t event;          /* handle of the one it waits for; others are of what was cancelled */
     gs_time_ns batch_ns;     /* its batch comes from the loader then; 0: it waits for none */
-    gs_time_ns optimizer_ns; /* of the step, as the profile has it */
     double compute_scale;    /* of its node */
     double overlap_slowdown; /* likewise */
     double pass_scale;       /* of this step's samples */
-    int64_t passes;          /* begun */
-    uint64_t blocking;       /* blocking ops come to */
+    gs_time_ns segment_ns;   /* of it that has been played, as the profile counts */
+    gs_time_ns forward_ns;   /* of the forward pass likewise */
+    uint32_t closed_buckets; /* [0, closed) whose weights the forward pass may not read yet */
     bool has_gradient;       /* of this step */
     bool asked_again;        /* a GS_SIM_WORKER event is on its way */
     bool told;               /* to quiesce */
+    gs_sim_gradient *gradient; /* NULL: timing only */
+    gs_time_ns *gates_ns;      /* [buckets]: where in it their shares begin; NULL: never gated */
     double loss;
-    gs_loss_trail trail;  /* of its losses */
-    double gradient_max;  /* as its memory says, of the gradient that was joined last, */
-    double applied_max;   /* and of the update that was settled last */
+    int64_t passes;       /* begun */
     int64_t bytes_before; /* sent before this step */
+    uint64_t blocking;    /* blocking ops come to */
+    gs_plan plan;         /* of the step */
 } gs_sim_worker;
 
 typedef struct gs_sim_entity {
@@ -120,13 +120,15 @@ typedef struct gs_sim_call {
     uint32_t entity;
     uint32_t slot;
     uint32_t channels_left; /* a flush waits for */
+    struct gs_sim_op *op;   /* native: that was timed as a whole, or a curve's, NULL; else that
+                               meets itself */
+    union {
+        int64_t passes; /* opens: of its worker when that was asked for: it may have been stopped */
+        gs_tick at;     /* of a flush: the latest channel so far */
+    };
     bool native;
-    bool cancelled;       /* nothing is due any more */
-    struct gs_sim_op *op; /* native: that was timed as a whole, or a curve's, NULL; else that meets
-                             itself */
-    bool opens;           /* buckets from `slot` on, for the forward pass */
-    int64_t passes; /* opens: of its worker when that was asked for: it may have been stopped */
-    gs_tick at;     /* of a flush: the latest channel so far */
+    bool cancelled; /* nothing is due any more */
+    bool opens;     /* buckets from `slot` on, for the forward pass */
 } gs_sim_call;
 
 struct gs_sim {

@@ -32,8 +32,8 @@ static void check(gs_sim *sim, uint32_t entity, int64_t step)
 {
     const gs_entity_memory *memory = &sim->entities[entity].memory;
     gs_error err;
-    if (entity < sim->job.ranks) {
-        sim->workers[entity].applied_max = memory->applied_max;
+    if (entity < sim->job.ranks && sim->workers[entity].gradient != NULL) {
+        sim->workers[entity].gradient->applied_max = memory->applied_max;
     }
     if (gs_entity_memory_check_applied(memory, &err) != GS_OK) {
         gs_sim_diverged(sim, entity, step, &err);

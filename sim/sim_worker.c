@@ -307,18 +307,18 @@ static void watch(gs_sim *sim, uint32_t index)
 static bool take_gradient(gs_sim *sim, uint32_t index)
 {
     gs_sim_worker *worker = &sim->workers[index];
-    const gs_sim_gradient *gradient = worker->gradient;
+    gs_sim_gradient *gradient = worker->gradient;
     gs_sim_work_join(sim, index);
     if (sim->ended) {
         return false;
     }
-    worker->gradient_max = sim->entities[index].memory.gradient_max;
+    gradient->gradient_max = sim->entities[index].memory.gradient_max;
     if (gradient->status != GS_OK) {
         gs_sim_diverged(sim, index, worker->step - 1, &gradient->error);
         return false;
     }
     worker->loss = gradient->loss;
-    gs_loss_trail_add(&worker->trail, worker->loss);
+    gs_loss_trail_add(&gradient->trail, worker->loss);
     if (sim->watch != NULL) {
         watch(sim, index);
     }

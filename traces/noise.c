@@ -238,10 +238,14 @@ void gs_noise_draw_many(const gs_noise_sampler *sampler, uint64_t seed, gs_rng_p
     }
 }
 
-/* A rank's place in its straggler's story, and its last draw: a step asks once a segment. */
+/* A rank's last draw: a step asks once a segment. */
+typedef struct rank_draw {
+    uint64_t steps; /* the step of the draw + 1; 0: none yet */
+    double factor;
+} rank_draw;
+
+/* A rank's place in its straggler's story. */
 typedef struct rank_story {
-    uint64_t drawn_steps; /* the step of the draw + 1; 0: none yet */
-    double drawn;
     gs_time_ns at_ns; /* nothing before it will be asked */
     bool is_slow;
     gs_time_ns until_ns; /* markov: end of the present interval */
@@ -254,7 +258,8 @@ struct gs_compute_noise {
     gs_straggler straggler;
     uint64_t seed;
     uint32_t rank_count;
-    rank_story *stories; /* [rank_count] */
+    rank_draw *draws;    /* [rank_count] */
+    rank_story *stories; /* [rank_count]; NULL: what stragglers do depends on no past */
 };
 
 /* Markov draws of a rank: one step an interval; index 0 is its length, index 1 of interval 0 the
@@ -274,6 +279,11 @@ static gs_time_ns interval_length(const gs_compute_noise *noise, uint32_t rank,
     double length = -log1p(-story_uniform(noise, rank, story->interval, 0)) * (double)mean_ns;
     /* The longest draw is 37 means. */
     return length < 0x1p62 ? (gs_time_ns)ceil(length) : INT64_C(1) << 62;
+}
+
+static bool has_stories(const gs_straggler *straggler)
+{
+    return straggler->kind == GS_STRAGGLER_MARKOV || straggler->kind == GS_STRAGGLER_THROTTLE;
 }
 
 static void start_story(const gs_compute_noise *noise, uint32_t rank)
@@ -351,16 +361,19 @@ gs_status gs_compute_noise_create(const gs_noise *noise, uint64_t seed, uint32_t
     GS_TRY(gs_noise_sampler_init(&sampler, &noise->compute, "noise.compute", err));
     GS_TRY(check_straggler(&noise->straggler, rank_count, err));
     gs_compute_noise *made = GS_TAKE(arena, gs_compute_noise, 1);
-    rank_story *stories = GS_TAKE(arena, rank_story, rank_count);
-    if (made == NULL || stories == NULL) {
+    rank_draw *draws = GS_TAKE(arena, rank_draw, rank_count);
+    bool remembers = has_stories(&noise->straggler);
+    rank_story *stories = remembers ? GS_TAKE(arena, rank_story, rank_count) : NULL;
+    if (made == NULL || draws == NULL || (remembers && stories == NULL)) {
         return gs_fail(err, GS_ENOMEM, "no memory for the noise of %u ranks", rank_count);
     }
     *made = (gs_compute_noise){.sampler = sampler,
                                .straggler = noise->straggler,
                                .seed = seed,
                                .rank_count = rank_count,
+                               .draws = draws,
                                .stories = stories};
-    for (uint32_t rank = 0; rank < rank_count; rank++) {
+    for (uint32_t rank = 0; remembers && rank < rank_count; rank++) {
         start_story(made, rank);
     }
     *out = made;
@@ -391,25 +404,25 @@ static bool concerns(const gs_straggler *straggler, uint32_t rank)
 static double straggler_factor(const gs_compute_noise *noise, uint32_t rank, gs_time_ns at_ns)
 {
     const gs_straggler *straggler = &noise->straggler;
+    if (straggler->kind == GS_STRAGGLER_PERSISTENT) {
+        return straggler->factor;
+    }
+    if (straggler->kind == GS_STRAGGLER_DRIFT) {
+        return straggler->factor + straggler->drift_per_hour * ((double)at_ns / NS_PER_HOUR);
+    }
+    if (!has_stories(straggler)) {
+        return 1.0;
+    }
     rank_story *story = &noise->stories[rank];
     GS_ASSERT(at_ns >= story->at_ns);
-    switch (straggler->kind) {
-    case GS_STRAGGLER_PERSISTENT:
-        return straggler->factor;
-    case GS_STRAGGLER_DRIFT:
-        return straggler->factor + straggler->drift_per_hour * ((double)at_ns / NS_PER_HOUR);
-    case GS_STRAGGLER_MARKOV:
+    if (straggler->kind == GS_STRAGGLER_MARKOV) {
         while (story->until_ns <= at_ns) {
             story->interval++;
             story->is_slow = !story->is_slow;
             story->until_ns += interval_length(noise, rank, story);
         }
-        break;
-    case GS_STRAGGLER_THROTTLE:
+    } else {
         pass_heat(straggler, story, at_ns, false);
-        break;
-    default:
-        return 1.0;
     }
     story->at_ns = at_ns;
     return story->is_slow ? straggler->factor : 1.0;
@@ -419,14 +432,14 @@ double gs_compute_noise_factor(gs_compute_noise *noise, uint32_t rank, uint64_t 
                                gs_time_ns at_ns)
 {
     GS_ASSERT(rank < noise->rank_count);
-    rank_story *story = &noise->stories[rank];
-    if (story->drawn_steps != step + 1) {
+    rank_draw *draw = &noise->draws[rank];
+    if (draw->steps != step + 1) {
         gs_rng_key key = {.seed = noise->seed, .purpose = GS_RNG_COMPUTE_NOISE, .entity = rank};
-        story->drawn = gs_noise_draw(&noise->sampler, key, step, 0);
-        story->drawn_steps = step + 1;
+        draw->factor = gs_noise_draw(&noise->sampler, key, step, 0);
+        draw->steps = step + 1;
     }
-    return concerns(&noise->straggler, rank) ? story->drawn * straggler_factor(noise, rank, at_ns)
-                                             : story->drawn;
+    return concerns(&noise->straggler, rank) ? draw->factor * straggler_factor(noise, rank, at_ns)
+                                             : draw->factor;
 }
 
 void gs_compute_noise_busy(gs_compute_noise *noise, uint32_t rank, gs_time_ns from_ns,
@@ -434,9 +447,9 @@ void gs_compute_noise_busy(gs_compute_noise *noise, uint32_t rank, gs_time_ns fr
 {
     GS_ASSERT(rank < noise->rank_count);
     GS_ASSERT(from_ns <= to_ns);
-    rank_story *story = &noise->stories[rank];
-    GS_ASSERT(from_ns >= story->at_ns);
     if (noise->straggler.kind == GS_STRAGGLER_THROTTLE && concerns(&noise->straggler, rank)) {
+        rank_story *story = &noise->stories[rank];
+        GS_ASSERT(from_ns >= story->at_ns);
         pass_heat(&noise->straggler, story, from_ns, false);
         pass_heat(&noise->straggler, story, to_ns, true);
     }

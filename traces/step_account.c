@@ -61,7 +61,7 @@ void gs_step_account_op_start(gs_step_account *account, uint32_t communicator, u
 {
     gs_step_account_span(account, (gs_span){.kind = GS_SPAN_OP,
                                             .open = true,
-                                            .communicator = communicator,
+                                            .communicator = (uint16_t)communicator,
                                             .sequence = sequence,
                                             .from_ns = at,
                                             .to_ns = GS_TIME_NEVER});

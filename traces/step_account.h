@@ -26,12 +26,14 @@ typedef enum gs_span_kind {
 /* Something under way on one rank besides its own compute. */
 typedef struct gs_span {
     gs_span_kind kind;
-    bool open; /* an op or a message that has not ended here */
-    uint32_t
-        communicator;  /* of an open op, and its number: when its last member starts is looked up */
-    uint64_t sequence; /* of a message: the slot of its request */
+    bool open;             /* an op or a message that has not ended here */
+    uint16_t communicator; /* of an open op */
     gs_time_ns from_ns, to_ns;
-    gs_time_ns last_start_ns; /* of an op's members, once it has ended */
+    union {
+        uint64_t sequence; /* open: the op's number, by which it is looked up when its last member
+                              starts; of a message the slot of its request */
+        gs_time_ns last_start_ns; /* of an op's members, once it has ended */
+    };
 } gs_span;
 
 typedef struct gs_step_account {
