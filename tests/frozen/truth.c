@@ -14,7 +14,7 @@ enum { LINE_BYTES = 512 };
 /* Closes a scenario whose rows are all there. */
 static const char whole[] = "(whole)";
 
-/* Of the scenario's rate: those that recommend tries as well. */
+/* Of the scenario's rate: those that recommend begins with. */
 static const double factors[TRUTH_RATES] = {0.25, 0.5, 1.0, 2.0, 4.0};
 
 /* An arm at a factor goes on where in the stage before it needed at most own_ratio times the time
