@@ -216,8 +216,9 @@ static ends ends_of(const curve *along)
         crossings[i] = crossing(along, &along->rounds[i], &to);
     }
     qsort(crossings, ROUNDS, sizeof *crossings, by_size);
-    return (ends){crossings[(int)(alpha / 2.0 * (ROUNDS + 1)) - 1],
-                  crossings[(int)((1.0 - alpha / 2.0) * (ROUNDS + 1)) - 1]};
+    int first = (int)(alpha / 2.0 * (ROUNDS + 1)) - 1;
+    first = first > 0 ? first : 0;
+    return (ends){crossings[first], crossings[ROUNDS - 1 - first]};
 }
 
 /* Simulates what is a flip by the places so far, unless there is one as near. false: as add_place.
