@@ -30,9 +30,17 @@ uint64_t gs_rng_bits(gs_rng_key key, uint64_t step, uint32_t index);
 /* Uniform in the open interval (0, 1), 53 bits; never 0 or 1, so that every inversion is finite. */
 double gs_rng_uniform(gs_rng_key key, uint64_t step, uint32_t index);
 
-/* One draw for each of many, some of them side by side: out [count] is bit for bit
- * gs_rng_uniform of entities[i] in steps[i], index 0. */
-void gs_rng_uniforms(uint64_t seed, gs_rng_purpose purpose, const uint32_t *entities,
-                     const uint64_t *steps, uint32_t count, double *out);
+/* Draws of many entities, each in its own step. */
+typedef struct gs_rng_many {
+    uint64_t seed;
+    gs_rng_purpose purpose;
+    const uint32_t *entities;
+    const uint64_t *steps;
+    uint64_t later; /* so many steps after `steps` */
+} gs_rng_many;
+
+/* Side by side: out [count] is bit for bit gs_rng_uniform of entities[i] in step
+ * steps[i] + later, index 0. */
+void gs_rng_uniforms(const gs_rng_many *of, uint32_t count, double *out);
 
 #endif

@@ -50,9 +50,11 @@ if(GS_COVERAGE)
 endif()
 
 # Random123 without optimisation is ten times slower; tests draw hundreds of millions of
-# numbers, many of them for resamples.
-set_source_files_properties("${CMAKE_SOURCE_DIR}/base/rng.c"
-  "${CMAKE_SOURCE_DIR}/traces/stats/bootstrap.c" PROPERTIES COMPILE_OPTIONS -O2)
+# numbers, many of them for resamples. Laws of noise take several draws at a time, at -O3 only.
+set_source_files_properties("${CMAKE_SOURCE_DIR}/traces/stats/bootstrap.c"
+  PROPERTIES COMPILE_OPTIONS -O2)
+set_source_files_properties("${CMAKE_SOURCE_DIR}/base/rng.c" "${CMAKE_SOURCE_DIR}/traces/noise.c"
+  "${CMAKE_SOURCE_DIR}/traces/normal_quantile.c" PROPERTIES COMPILE_OPTIONS -O3)
 
 # Likewise the layers of networks, which tests train; at -O2 gcc vectorises few of their loops.
 if(NOT GS_COVERAGE)

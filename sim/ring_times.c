@@ -1,6 +1,9 @@
 #include "sim/ring_times.h"
 
 #include "base/assert.h"
+#include "base/wide.h"
+
+#include <math.h>
 
 static bool reserve_ticks(gs_ring_room *room, uint64_t count)
 {
@@ -157,7 +160,7 @@ bool gs_ring_closed(const gs_ring *ring, gs_ring_link link, const gs_tick *start
 
 /* ---------------------------------------------------------------- recurrence */
 
-/* Doubles, as processors take the maximum of several at a time: they hold whole ticks up to 2.4
+/* Doubles, as processors take the maximum of several at a time: they hold whole ticks up to 1.2
  * hours after the first start, and 1e-15 of them beyond. Arrays of a large and of a small part. */
 enum { SMALL, LARGE, SIZES };
 
@@ -166,8 +169,10 @@ typedef struct turning {
     double *begin;        /* [members] x */
     double *next;         /* [members] of the next turn */
     double *wire[SIZES];  /* [members] until a message has left */
-    double *whole[SIZES]; /* [members] until it has come */
-    gs_tick *latencies;   /* [members] of a turn, where they are drawn */
+    double *whole[SIZES]; /* [members] until it has come, where latencies do not differ; else: */
+    double *latency;      /* [members] in the mean */
+    double *last;         /* [members] arrival so far */
+    double *factors;      /* [members] of latencies, drawn for a turn */
 } turning;
 
 static double later(double a, double b)
@@ -175,20 +180,33 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
-/* Members whose part is a large one are next to each other, and move on by one place a turn: from
- * `out_from` on to below out_to, which may lie past the last member. */
-static void find_large(const turning *on, uint64_t turn, uint64_t *out_from, uint64_t *out_to)
-{
-    uint64_t n = on->ring->members;
-    *out_from = (turn % n + n - on->ring->first) % n;
-    *out_to = *out_from + on->ring->large;
-}
-
 static int size_of(const turning *on, uint64_t turn, uint64_t member)
 {
+    uint64_t n = on->ring->members;
+    uint64_t part = (member + on->ring->first + n - turn % n) % n;
+    return part < on->ring->large ? LARGE : SMALL;
+}
+
+/* Members [from, to), whose parts are of one size. */
+typedef struct stretch {
+    int size;
     uint64_t from, to;
-    find_large(on, turn, &from, &to);
-    return (member >= from && member < to) || member + on->ring->members < to ? LARGE : SMALL;
+} stretch;
+
+enum { STRETCHES = 3 };
+
+/* Members whose part is a large one are next to each other, and move on by one place a turn. */
+static void cut(const turning *on, uint64_t turn, stretch out[STRETCHES])
+{
+    uint64_t n = on->ring->members;
+    uint64_t from = (turn % n + n - on->ring->first) % n;
+    uint64_t to = from + on->ring->large;
+    bool is_round = to > n; /* past the last member, from the first on */
+    int inside = is_round ? SMALL : LARGE, outside = is_round ? LARGE : SMALL;
+    uint64_t begin = is_round ? to - n : from, end = is_round ? from : to;
+    out[0] = (stretch){outside, 0, begin};
+    out[1] = (stretch){inside, begin, end};
+    out[2] = (stretch){outside, end, n};
 }
 
 static void arrive_one(const turning *on, uint64_t turn, uint64_t member)
@@ -208,27 +226,16 @@ static void arrive_stretch(double *restrict next, const double *restrict begin,
     }
 }
 
-static void arrive_same(const turning *on, int size, uint64_t turn, uint64_t from, uint64_t to)
-{
-    if (from < to) {
-        arrive_one(on, turn, from);
-        arrive_stretch(on->next, on->begin, on->wire[size], on->whole[size], from + 1, to);
-    }
-}
-
 static void arrive(const turning *on, uint64_t turn)
 {
-    uint64_t n = on->ring->members;
-    uint64_t from, to;
-    find_large(on, turn, &from, &to);
-    if (to <= n) {
-        arrive_same(on, SMALL, turn, 0, from);
-        arrive_same(on, LARGE, turn, from, to);
-        arrive_same(on, SMALL, turn, to, n);
-    } else {
-        arrive_same(on, LARGE, turn, 0, to - n);
-        arrive_same(on, SMALL, turn, to - n, from);
-        arrive_same(on, LARGE, turn, from, n);
+    stretch of[STRETCHES];
+    cut(on, turn, of);
+    for (int i = 0; i < STRETCHES; i++) {
+        if (of[i].from < of[i].to) {
+            arrive_one(on, turn, of[i].from);
+            arrive_stretch(on->next, on->begin, on->wire[of[i].size], on->whole[of[i].size],
+                           of[i].from + 1, of[i].to);
+        }
     }
 }
 
@@ -238,21 +245,49 @@ static double left_of(const turning *on, uint64_t turn, uint64_t member)
     return on->begin[member] + on->wire[size_of(on, turn, member)][member];
 }
 
-/* Each message with its own latency, and none overtakes. */
-static void arrive_drawn(const turning *on, const gs_ring_links *links, uint64_t turn, gs_tick base)
+/* As a cast would cut it, up to 2^52; without a choice, so that several go at a time. */
+GS_WIDE_BODY double whole_of(double x)
 {
-    uint32_t n = on->ring->members;
-    links->draw(links->host, turn, on->latencies);
-    for (uint32_t i = 0; i < n; i++) {
-        on->begin[i] = left_of(on, turn, i);
+    double nearest = (x + 0x1p52) - 0x1p52;
+    return nearest - (0.5 - copysign(0.5, x - nearest)); /* 1 less where that is above x */
+}
+
+/* Each message with its own latency, in whole ticks, and none overtakes. left, from now on: when
+ * each has left. */
+GS_WIDE_BODY void overtake_none(const turning *on, const double *restrict left,
+                                double *restrict last, double *restrict next)
+{
+    uint64_t count = on->ring->members;
+    const double *latency = on->latency, *factors = on->factors;
+    for (uint64_t i = 0; i < count; i++) {
+        last[i] = later(left[i] + whole_of(latency[i] * factors[i]), last[i]);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        gs_tick left = gs_tick_after(base, gs_tick_of(on->begin[i]));
-        gs_tick arrival = gs_tick_after(left, on->latencies[i]);
-        arrival = larger(arrival, links->last_arrival[i]);
-        links->last_arrival[i] = arrival;
-        uint32_t to = i + 1 == n ? 0 : i + 1;
-        on->next[to] = later(on->begin[to], (double)(arrival - base));
+    next[0] = later(left[0], last[count - 1]);
+    for (uint64_t i = 1; i < count; i++) {
+        next[i] = later(left[i], last[i - 1]);
+    }
+}
+
+GS_WIDE static void overtake_none_wide(const turning *on)
+{
+    overtake_none(on, on->begin, on->last, on->next);
+}
+
+static void arrive_drawn(const turning *on, const gs_ring_links *links, uint64_t turn)
+{
+    links->draw(links->host, turn, on->factors);
+    stretch of[STRETCHES];
+    cut(on, turn, of);
+    for (int k = 0; k < STRETCHES; k++) {
+        const double *wire = on->wire[of[k].size];
+        for (uint64_t i = of[k].from; i < of[k].to; i++) {
+            on->begin[i] += wire[i];
+        }
+    }
+    if (GS_IS_WIDE) {
+        overtake_none_wide(on);
+    } else {
+        overtake_none(on, on->begin, on->last, on->next);
     }
 }
 
@@ -262,8 +297,20 @@ static void set_up(turning *on, const gs_ring_links *links, const gs_tick *start
         on->begin[i] = (double)(starts[i] - base);
         on->wire[LARGE][i] = (double)links->large[i];
         on->wire[SMALL][i] = (double)links->small[i];
-        on->whole[LARGE][i] = (double)(links->large[i] + links->latency[i]);
-        on->whole[SMALL][i] = (double)(links->small[i] + links->latency[i]);
+        if (links->draw == NULL) {
+            on->whole[LARGE][i] = (double)(links->large[i] + links->latency[i]);
+            on->whole[SMALL][i] = (double)(links->small[i] + links->latency[i]);
+        } else {
+            on->latency[i] = (double)links->latency[i];
+            on->last[i] = (double)(links->last_arrival[i] - base);
+        }
+    }
+}
+
+static void get_left(const turning *on, gs_tick base, gs_tick *left)
+{
+    for (uint32_t i = 0; i < on->ring->members; i++) {
+        left[i] = gs_tick_after(base, gs_tick_of(left_of(on, on->ring->turns - 1, i)));
     }
 }
 
@@ -272,7 +319,7 @@ bool gs_ring_recurrence(const gs_ring *ring, const gs_ring_links *links, const g
 {
     uint64_t n = ring->members;
     GS_ASSERT(n >= 2 && ring->turns >= 1 && ring->first < n);
-    if (!reserve_reals(room, 6 * n) || (links->draw != NULL && !reserve_ticks(room, n))) {
+    if (!reserve_reals(room, 7 * n)) {
         return false;
     }
     double *reals = room->reals;
@@ -281,18 +328,20 @@ bool gs_ring_recurrence(const gs_ring *ring, const gs_ring_links *links, const g
                   .next = reals + n,
                   .wire = {reals + 2 * n, reals + 3 * n},
                   .whole = {reals + 4 * n, reals + 5 * n},
-                  .latencies = room->ticks};
+                  .latency = reals + 4 * n,
+                  .last = reals + 5 * n,
+                  .factors = reals + 6 * n};
     gs_tick base = starts[0];
     for (uint64_t i = 1; i < n; i++) {
         base = starts[i] < base ? starts[i] : base;
     }
     set_up(&on, links, starts, base);
     for (uint64_t turn = 0; turn < ring->turns; turn++) {
-        for (uint64_t i = 0; turn + 1 == ring->turns && i < n; i++) {
-            left[i] = gs_tick_after(base, gs_tick_of(left_of(&on, turn, i)));
+        if (turn + 1 == ring->turns) {
+            get_left(&on, base, left);
         }
         if (links->draw != NULL) {
-            arrive_drawn(&on, links, turn, base);
+            arrive_drawn(&on, links, turn);
         } else {
             arrive(&on, turn);
         }
@@ -302,8 +351,12 @@ bool gs_ring_recurrence(const gs_ring *ring, const gs_ring_links *links, const g
     }
     for (uint64_t i = 0; i < n; i++) {
         uint64_t from = i == 0 ? n - 1 : i - 1;
-        received[i] = links->draw != NULL ? links->last_arrival[from]
-                                          : gs_tick_after(left[from], links->latency[from]);
+        if (links->draw != NULL) {
+            links->last_arrival[from] = gs_tick_after(base, gs_tick_of(on.last[from]));
+            received[i] = links->last_arrival[from];
+        } else {
+            received[i] = gs_tick_after(left[from], links->latency[from]);
+        }
     }
     return true;
 }

@@ -38,8 +38,9 @@ typedef struct gs_ring_links {
     const gs_tick *large; /* [members] on the wire, of a large part */
     const gs_tick *small; /* [members] of another one; never more */
     const gs_tick *latency;
-    /* out [members]: the latencies of message `turn` from each of them; NULL: as above. */
-    void (*draw)(void *host, uint64_t turn, gs_tick *out);
+    /* out [members]: what the latency of message `turn` from each of them is multiplied by; NULL:
+     * by 1. */
+    void (*draw)(void *host, uint64_t turn, double *out);
     void *host;
     gs_tick *last_arrival; /* [members] with draw: no message arrives before it; kept up to date */
 } gs_ring_links;

@@ -265,19 +265,6 @@ gs_tick gs_sim_net_latency(const gs_sim_net *net, uint32_t index, uint64_t messa
                                  : gs_tick_after(latency, gs_sim_cost_copies(channel->cost, bytes));
 }
 
-void gs_sim_net_latencies(const gs_sim_net *net, const uint32_t *channels, const uint64_t *messages,
-                          uint32_t count, gs_tick *out)
-{
-    double factors[GS_SIM_LATENCIES_MAX];
-    GS_ASSERT(count <= GS_SIM_LATENCIES_MAX);
-    gs_noise_draw_many(net->latency_noise, net->seed, GS_RNG_LATENCY, channels, messages, count,
-                       factors);
-    for (uint32_t i = 0; i < count; i++) {
-        gs_tick latency = gs_ticks(net->channels[channels[i]].route.latency_ns);
-        out[i] = gs_tick_of((double)latency * factors[i]);
-    }
-}
-
 gs_tick gs_sim_net_arrival(gs_sim_net *net, gs_sim_channel *channel, gs_tick left, int64_t bytes)
 {
     uint32_t index = (uint32_t)(channel - net->channels);

@@ -27,8 +27,6 @@
 #define GS_NO_CALL   UINT32_MAX
 #define GS_NO_SOCKET UINT32_MAX
 
-enum { GS_SIM_LATENCIES_MAX = 128 }; /* worked out at once */
-
 /* One message on a channel, or a note. Parts of timing-only collectives on private channels have
  * none. */
 typedef struct gs_sim_part {
@@ -173,9 +171,6 @@ bool gs_sim_net_told(gs_sim_net *net, uint32_t socket, gs_sim_left *out);
  * have left that begin at `start`; how long message number `messages` of its channel is under way,
  * of so many bytes; and that a message was as large as that. */
 gs_tick gs_sim_net_leaves(const gs_sim_net *net, uint32_t channel, gs_tick start, int64_t bytes);
-/* (of many channels at once, without copies: out [count], bit for bit the same; there is jitter) */
-void gs_sim_net_latencies(const gs_sim_net *net, const uint32_t *channels, const uint64_t *messages,
-                          uint32_t count, gs_tick *out);
 gs_tick gs_sim_net_latency(const gs_sim_net *net, uint32_t channel, uint64_t messages,
                            int64_t bytes);
 void gs_sim_net_see_size(gs_sim_net *net, int64_t bytes);

@@ -1,9 +1,10 @@
 /* Times of ops that are timed as a whole, and what they count as. */
 #include "sim/sim_op.h"
 
+#include "base/assert.h"
 #include "base/rng.h"
+#include "traces/normal_quantile.h"
 
-#include <gsl/gsl_cdf.h>
 #include <math.h>
 
 static gs_sim_channel *channel_of(const gs_sim_op *op, uint32_t channel)
@@ -86,26 +87,18 @@ static uint32_t out_of(const gs_sim_op *op, uint32_t member)
     return op->plan->flow->out_first[member];
 }
 
-/* Of the message of each member that is number `turn` from now on, or from there on; no ring has
- * copies. */
-static void draw_from(const gs_sim_op *op, const uint64_t *from, uint64_t turn, gs_tick *out)
+/* What message number `turn` of each member is drawn to take longer, counted from those that it had
+ * sent. On a ring each has one channel. */
+static void draw_from(const gs_sim_op *op, const uint64_t *messages, uint64_t turn, double *out)
 {
-    uint32_t channels[GS_SIM_LATENCIES_MAX];
-    uint64_t messages[GS_SIM_LATENCIES_MAX];
-    uint32_t members = op->plan->flow->member_count;
-    for (uint32_t done = 0; done < members; done += GS_SIM_LATENCIES_MAX) {
-        uint32_t left = members - done;
-        uint32_t some = left < GS_SIM_LATENCIES_MAX ? left : GS_SIM_LATENCIES_MAX;
-        for (uint32_t i = 0; i < some; i++) {
-            uint32_t channel = out_of(op, done + i);
-            channels[i] = op->plan->channels[channel];
-            messages[i] = turn + (from == NULL ? 0 : from[channel]);
-        }
-        gs_sim_net_latencies(&op->sim->net, channels, messages, some, out + done);
-    }
+    const gs_op_plan *plan = op->plan;
+    const gs_sim_net *net = &op->sim->net;
+    GS_ASSERT(plan->flow->channel_count == plan->flow->member_count);
+    gs_rng_many draws = {net->seed, GS_RNG_LATENCY, plan->channels, messages, turn};
+    gs_noise_draw_many(net->latency_noise, &draws, plan->flow->member_count, out);
 }
 
-static void draw(void *host, uint64_t turn, gs_tick *out)
+static void draw(void *host, uint64_t turn, double *out)
 {
     const gs_sim_op *op = host;
     draw_from(op, op->messages, turn, out);
@@ -140,8 +133,8 @@ static gs_ring_link link_of(const gs_sim_op *op)
                           .latency = gs_ticks(op->plan->latency_ns)};
 }
 
-/* Times of parts on each link, in scratch behind that of `left`; latencies that differ are drawn,
- * and behind them is room for last arrivals. */
+/* Times of parts on each link, in scratch behind that of `left`; behind them is room for last
+ * arrivals. Latencies that differ are those before they are multiplied by what is drawn. */
 static gs_ring_links links_of(const gs_sim_op *op, gs_tick *left)
 {
     uint32_t ranks = op->sim->job.ranks;
@@ -152,7 +145,7 @@ static gs_ring_links links_of(const gs_sim_op *op, gs_tick *left)
         const gs_dataflow_path *path = &op->plan->flow->paths[out_of(op, i)];
         large[i] = path->overhead + gs_dataflow_ticks(part_bytes(op, true), path->bytes_per_tick);
         small[i] = path->overhead + gs_dataflow_ticks(part_bytes(op, false), path->bytes_per_tick);
-        latencies[i] = path->latency == GS_TICK_NEVER ? 0 : path->latency;
+        latencies[i] = gs_ticks(channel_of(op, out_of(op, i))->route.latency_ns);
     }
     return (gs_ring_links){
         .large = large, .small = small, .latency = latencies, .last_arrival = latencies + ranks};
@@ -193,10 +186,10 @@ typedef struct sampled {
     uint64_t first; /* number of its first message on every channel */
 } sampled;
 
-static void draw_sample(void *host, uint64_t turn, gs_tick *out)
+static void draw_sample(void *host, uint64_t turn, double *out)
 {
     const sampled *of = host;
-    draw_from(of->op, NULL, of->first + turn, out);
+    draw_from(of->op, of->op->sim->op_unsent, of->first + turn, out);
 }
 
 static double mean_end(const gs_tick *received, const gs_tick *left, uint32_t members)
@@ -254,9 +247,11 @@ static const gs_op_effect *effect_of(gs_sim_op *op, const gs_ring *ring)
     if (sim->op_samples == NULL) {
         sim->op_samples =
             GS_TAKE(&sim->arena, gs_tick, (size_t)(GS_SIM_OP_TIMES + 1) * sim->job.ranks);
+        sim->op_unsent = GS_TAKE(&sim->arena, uint64_t, sim->job.ranks);
     }
     gs_op_effect *made = GS_TAKE(&sim->arena, gs_op_effect, 1);
-    double plain = sim->op_samples != NULL ? plain_end(op, ring) : -1.0;
+    bool ok = sim->op_samples != NULL && sim->op_unsent != NULL;
+    double plain = ok ? plain_end(op, ring) : -1.0;
     if (made == NULL || plain < 0.0) {
         return NULL;
     }
@@ -292,7 +287,7 @@ static bool add_effect(gs_sim_op *op, const gs_ring *ring, gs_tick *received, gs
     uint32_t channel = op->plan->channels[out_of(op, 0)];
     gs_rng_key key = {op->sim->config.seed, GS_RNG_LATENCY, channel};
     double uniform = gs_rng_uniform(key, SAMPLES_FROM + op->signature.sequence, 1);
-    double late = effect->mean + effect->deviation * gsl_cdf_ugaussian_Pinv(uniform);
+    double late = effect->mean + effect->deviation * gs_normal_quantile(uniform);
     gs_tick ticks = gs_tick_of(late > 0.0 ? late : 0.0);
     for (uint32_t i = 0; i < ring->members; i++) {
         received[i] = gs_tick_after(received[i], ticks);

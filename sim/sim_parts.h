@@ -173,6 +173,7 @@ struct gs_sim {
     uint32_t *op_claims;     /* [links] line + 1 that was the last one to claim it; 0: none */
     gs_tick *op_times;       /* [GS_SIM_OP_TIMES][ranks] scratch */
     gs_tick *op_samples;     /* [GS_SIM_OP_TIMES + 1][ranks] scratch of the surrogate */
+    uint64_t *op_unsent;     /* [ranks] zeros: what members of its samples have sent before */
     gs_tick *op_stage_times; /* scratch of rings one after the other; NULL: none so far */
     gs_ring_room op_room;
     uint64_t *op_vertices;           /* [lanes of a member] scratch */

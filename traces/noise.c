@@ -10,6 +10,7 @@
 #include <gsl/gsl_sf_gamma.h>
 
 #include "base/assert.h"
+#include "base/elementary.h"
 #include "traces/normal_quantile.h"
 
 static const double CV_MIN = 0.001; /* below, the equation for Weibull's shape drowns in rounding */
@@ -185,20 +186,26 @@ static double gamma_quantile(double shape, double uniform)
     return x;
 }
 
+/* A lognormal factor of a standard normal number. */
+GS_WIDE_BODY double lognormal_of(const gs_noise_sampler *sampler, double normal)
+{
+    return gs_exp(sampler->location + sampler->scale * normal);
+}
+
 double gs_noise_quantile(const gs_noise_sampler *sampler, double uniform)
 {
     GS_ASSERT(uniform > 0.0 && uniform < 1.0);
     switch (sampler->law) {
     case GS_LAW_LOGNORMAL:
-        return exp(sampler->location + sampler->scale * gsl_cdf_ugaussian_Pinv(uniform));
+        return lognormal_of(sampler, gs_normal_quantile(uniform));
     case GS_LAW_GAMMA:
         return sampler->scale * gamma_quantile(sampler->shape, uniform);
     case GS_LAW_SHIFTED_EXPONENTIAL:
-        return sampler->location - sampler->scale * log1p(-uniform);
+        return sampler->location + sampler->scale * gs_minus_log1m(uniform);
     case GS_LAW_PARETO:
-        return sampler->location * exp(-sampler->shape * log1p(-uniform));
+        return sampler->location * gs_exp(sampler->shape * gs_minus_log1m(uniform));
     case GS_LAW_WEIBULL:
-        return sampler->scale * pow(-log1p(-uniform), sampler->shape);
+        return sampler->scale * gs_exp(sampler->shape * gs_log(gs_minus_log1m(uniform)));
     case GS_LAW_EMPIRICAL:
         return sampler->samples[(uint32_t)(uniform * sampler->sample_count)];
     default:
@@ -214,17 +221,33 @@ double gs_noise_draw(const gs_noise_sampler *sampler, gs_rng_key key, uint64_t s
     return gs_noise_quantile(sampler, gs_rng_uniform(key, step, index));
 }
 
+GS_WIDE_BODY void all_lognormal_body(const gs_noise_sampler *sampler, uint32_t count,
+                                     double *normals)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        normals[i] = lognormal_of(sampler, normals[i]);
+    }
+}
+
+GS_WIDE static void all_lognormal_wide(const gs_noise_sampler *sampler, uint32_t count,
+                                       double *normals)
+{
+    all_lognormal_body(sampler, count, normals);
+}
+
 /* So many at a time, on the stack. */
 enum { DRAWN_MAX = 128 };
 
-void gs_noise_draw_many(const gs_noise_sampler *sampler, uint64_t seed, gs_rng_purpose purpose,
-                        const uint32_t *entities, const uint64_t *steps, uint32_t count,
+void gs_noise_draw_many(const gs_noise_sampler *sampler, const gs_rng_many *draws, uint32_t count,
                         double *out)
 {
+    gs_rng_many of = *draws;
     double uniforms[DRAWN_MAX];
     for (uint32_t done = 0; done < count; done += DRAWN_MAX) {
         uint32_t some = count - done < DRAWN_MAX ? count - done : DRAWN_MAX;
-        gs_rng_uniforms(seed, purpose, entities + done, steps + done, some, uniforms);
+        gs_rng_uniforms(&of, some, uniforms);
+        of.entities += some;
+        of.steps += some;
         if (sampler->law != GS_LAW_LOGNORMAL) {
             for (uint32_t i = 0; i < some; i++) {
                 out[done + i] = gs_noise_quantile(sampler, uniforms[i]);
@@ -232,8 +255,10 @@ void gs_noise_draw_many(const gs_noise_sampler *sampler, uint64_t seed, gs_rng_p
             continue;
         }
         gs_normal_quantiles(uniforms, some, out + done);
-        for (uint32_t i = 0; i < some; i++) {
-            out[done + i] = exp(sampler->location + sampler->scale * out[done + i]);
+        if (GS_IS_WIDE) {
+            all_lognormal_wide(sampler, some, out + done);
+        } else {
+            all_lognormal_body(sampler, some, out + done);
         }
     }
 }

@@ -41,10 +41,9 @@ double gs_noise_quantile(const gs_noise_sampler *sampler, double uniform);
 double gs_noise_draw(const gs_noise_sampler *sampler, gs_rng_key key, uint64_t step,
                      uint32_t index);
 
-/* One draw for each of many: out [count] is bit for bit gs_noise_draw of entities[i] in steps[i],
- * index 0. */
-void gs_noise_draw_many(const gs_noise_sampler *sampler, uint64_t seed, gs_rng_purpose purpose,
-                        const uint32_t *entities, const uint64_t *steps, uint32_t count,
+/* One draw for each of many: out [count] is bit for bit gs_noise_draw of draws->entities[i] in
+ * step draws->steps[i] + draws->later, index 0. */
+void gs_noise_draw_many(const gs_noise_sampler *sampler, const gs_rng_many *draws, uint32_t count,
                         double *out);
 
 /* Compute factors of all ranks over a run: one draw of the law a rank and step (purpose

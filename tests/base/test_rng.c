@@ -33,16 +33,17 @@ Test(rng, many_draws_at_once_are_those_made_one_by_one)
     for (uint32_t i = 0; i < MOST; i++) {
         gs_rng_key key = {9, GS_RNG_TEST, i};
         entities[i] = (uint32_t)gs_rng_bits(key, 0, 0);
-        steps[i] = gs_rng_bits(key, 1, 0) >> (8 + i % 40);
+        steps[i] = gs_rng_bits(key, 1, 0) >> (9 + i % 40);
     }
     const uint64_t seed = UINT64_C(0xfedcba9876543210);
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         double many[MOST + 1];
         many[counts[c]] = -1.0;
-        gs_rng_uniforms(seed, GS_RNG_LATENCY, entities, steps, counts[c], many);
+        gs_rng_many draws = {seed, GS_RNG_LATENCY, entities, steps, .later = 1000 * c};
+        gs_rng_uniforms(&draws, counts[c], many);
         for (uint32_t i = 0; i < counts[c]; i++) {
             gs_rng_key key = {seed, GS_RNG_LATENCY, entities[i]};
-            double one = gs_rng_uniform(key, steps[i], 0);
+            double one = gs_rng_uniform(key, steps[i] + 1000 * c, 0);
             cr_assert(many[i] <= one && many[i] >= one, "%u of %u", i, counts[c]);
         }
         cr_assert_float_eq(many[counts[c]], -1.0, 0.0);

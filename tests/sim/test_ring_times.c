@@ -126,15 +126,16 @@ Test(ring_times, the_recurrence_is_exact_on_any_links)
     gs_arena_fini(&arena);
 }
 
-static void draw_latencies(void *host, uint64_t turn, gs_tick *out)
+/* Of a tenth of the latency each: 7 times a tenth is not a whole tick, and is cut. */
+static void draw_factors(void *host, uint64_t turn, double *out)
 {
     const gs_ring *ring = host;
     for (uint32_t i = 0; i < ring->members; i++) {
-        out[i] = (gs_tick)draw(i, turn, 90);
+        out[i] = 0.1 * (double)draw(i, turn, 128);
     }
 }
 
-/* Latencies up to 90 behind parts of 10: a message would overtake the one before it. */
+/* Latencies of 7 times up to 12.7 behind parts of 10: a message would overtake the one before. */
 Test(ring_times, with_a_latency_for_each_message_none_overtakes)
 {
     enum { N = 7, TURNS = 40 };
@@ -142,19 +143,20 @@ Test(ring_times, with_a_latency_for_each_message_none_overtakes)
     gs_arena_init(&arena);
     gs_ring_room room = {.arena = &arena};
     gs_ring ring = {.members = N, .turns = TURNS, .first = 3, .large = 2};
-    gs_tick large[N], small[N], none[N] = {0}, last[N] = {0}, starts[N], received[N], left[N];
+    gs_tick large[N], small[N], latency[N], last[N] = {0}, starts[N], received[N], left[N];
     gs_tick begin[N], gone[N], came[N] = {0};
     for (uint32_t i = 0; i < N; i++) {
         large[i] = 12;
         small[i] = 10;
+        latency[i] = 7;
         starts[i] = begin[i] = (gs_tick)draw(100 + i, 0, 200);
     }
     for (uint64_t turn = 0; turn < TURNS; turn++) {
-        gs_tick latencies[N] = {0};
-        draw_latencies(&ring, turn, latencies);
+        double factors[N] = {0};
+        draw_factors(&ring, turn, factors);
         for (uint32_t i = 0; i < N; i++) {
             gone[i] = begin[i] + ((i + 3 + 7 * N - turn) % N < 2 ? 12 : 10);
-            gs_tick arrival = gone[i] + latencies[i];
+            gs_tick arrival = gone[i] + (gs_tick)(7.0 * factors[i]);
             came[i] = arrival > came[i] ? arrival : came[i];
         }
         for (uint32_t i = 0; i < N; i++) {
@@ -164,8 +166,8 @@ Test(ring_times, with_a_latency_for_each_message_none_overtakes)
     }
     gs_ring_links given = {.large = large,
                            .small = small,
-                           .latency = none,
-                           .draw = draw_latencies,
+                           .latency = latency,
+                           .draw = draw_factors,
                            .host = &ring,
                            .last_arrival = last};
     cr_assert(gs_ring_recurrence(&ring, &given, starts, &room, received, left));
