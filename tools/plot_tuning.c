@@ -125,6 +125,16 @@ static int print_table(const gs_cli *cli, const gs_table *table)
     return code;
 }
 
+static bool has_bandwidth(const lines *of)
+{
+    for (size_t row = 0; row < of->row_count; row++) {
+        if (cell(of, row, of->at.busbw)[0] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int fill(const gs_cli *cli, const gs_page *page, gs_plot *plot)
 {
     const gs_table *table = &page->table;
@@ -135,6 +145,10 @@ static int fill(const gs_cli *cli, const gs_page *page, gs_plot *plot)
                        .time = column_of(table, "time_ns"),
                        .busbw = column_of(table, "busbw_bps")},
                 .row_count = table->cell_count / (size_t)table->column_count};
+    if (!has_bandwidth(&of)) {
+        gs_complain("plot busbw: one rank sends nothing and has no bandwidth; give two or more");
+        return GS_EXIT_USAGE;
+    }
     uint32_t *line_of_row = gs_need(calloc(of.row_count + 1, sizeof *line_of_row));
     for (size_t row = 0; row < of.row_count; row++) {
         line_of_row[row] = line_of(&of, row);

@@ -214,6 +214,9 @@ gs_status gs_rate_trace_parse(const char *text, size_t length, const char *file,
 {
     reader r = {
         .text = text, .length = length, .file = file, .bandwidth_bps = bandwidth_bps, .err = err};
+    static const char MARK[] = "\xef\xbb\xbf"; /* of UTF-8, as spreadsheets write it */
+    r.at =
+        length >= sizeof MARK - 1 && memcmp(text, MARK, sizeof MARK - 1) == 0 ? sizeof MARK - 1 : 0;
     GS_TRY(read_header(&r));
     return read_rows(&r, arena, out);
 }

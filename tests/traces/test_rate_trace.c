@@ -47,6 +47,15 @@ Test(rate_trace, rates_become_factors_of_the_links_own_bandwidth)
     cr_expect_eq(trace.period_ns, GS_NS_PER_S, "a single value never changes");
 }
 
+/* Spreadsheets begin a file of UTF-8 with its mark; anywhere else it is a character like others. */
+Test(rate_trace, a_mark_of_utf_8_before_the_header_is_passed_over)
+{
+    cr_assert_eq(parse("\xef\xbb\xbftime [s],factor\n0,0.5\n"), GS_OK, "%s", err.text);
+    cr_assert_eq(trace.point_count, 1u);
+    cr_expect_float_eq(trace.points[0].factor, 0.5, 0.0);
+    cr_expect_eq(parse("\xef\xbb\xbf\xef\xbb\xbftime [s],factor\n0,0.5\n"), GS_EPARSE);
+}
+
 static void expect_refusal(const char *text, const char *message)
 {
     cr_expect_eq(parse(text), GS_EPARSE, "%s", message);

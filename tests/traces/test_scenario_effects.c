@@ -3,6 +3,7 @@
 #include "tests/traces/scenario_fixture.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 TestSuite(scenario_effects, .init = scenario_setup, .fini = scenario_teardown);
 
@@ -207,6 +208,29 @@ Test(scenario_effects, copies_are_where_a_node_has_no_gpudirect)
     cr_expect_eq(scenario.note_count, 0u);
     cr_expect_eq(scenario.cluster.groups[0].gpudirect, (int)GS_GPUDIRECT_OFF);
     cr_expect_eq(scenario.cluster.nic.staging_bps, INT64_C(96000000000));
+}
+
+/* 65,536 B: what waits for its receiver would hold up what is behind it in the socket. */
+Test(scenario_effects, what_is_not_modelled_together_is_refused)
+{
+    cr_expect_eq(READ_DEMO("cluster.links.nic.sockets=process", "cluster.links.nic.eager=64KiB"),
+                 GS_EINVAL);
+    cr_expect_not_null(
+        strstr(err.text,
+               "cluster.links.nic.eager on the command line: 65536B with sockets \"process\": "
+               "rendezvous is modelled for each channel on its own; say "
+               "sockets \"channel\", or 0B"),
+        "%s", err.text);
+    cr_expect_eq(READ_DEMO("cluster.nodes=[{\"count\":2,\"gpudirect\":\"off\"}]",
+                           "cluster.links.nic.sockets=process", "cluster.links.nic.window=64KiB"),
+                 GS_EINVAL);
+    cr_expect_not_null(strstr(err.text, "cluster.nodes[0].gpudirect on the command line: \"off\" "
+                                        "with cluster.links.nic.window 65536B: copies are modelled "
+                                        "without windows; say window 0B, or gpudirect \"on\""),
+                       "%s", err.text);
+    cr_expect_eq(READ_DEMO("cluster.links.nic.sockets=process", "cluster.links.nic.eager=0B",
+                           "cluster.links.nic.window=64KiB"),
+                 GS_OK, "%s", err.text);
 }
 
 /* all_reduce_10_ranks.txt was measured on 3 hosts. */
