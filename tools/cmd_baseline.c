@@ -1,5 +1,6 @@
 /* baseline: names for runs that later ones are compared with, and changes that are accepted. */
 #include "base/nearest.h"
+#include "tools/compare/ack_file.h"
 #include "tools/compare/gate.h"
 #include "tools/message.h"
 #include "tools/page.h"
@@ -170,6 +171,25 @@ static const char *who_accepts(void)
     return "unknown";
 }
 
+/* Into the file of --acks, else into the database. strategy: as compare names it. */
+static gs_status accept(const gs_cli *cli, gs_store *store, const gs_worse *row,
+                        const char *strategy, gs_error *err)
+{
+    if (cli->flags.acks[0] == '\0') {
+        return gs_store_write_ack(store, row, who_accepts(), cli->flags.why, err);
+    }
+    char now[GS_UTC_BYTES];
+    gs_ack fresh = {.scenario = row->scenario,
+                    .strategy = strategy,
+                    .metric = row->metric,
+                    .base = row->base,
+                    .worst = row->worst,
+                    .who = who_accepts(),
+                    .why = cli->flags.why,
+                    .made_utc = gs_utc_now(now)};
+    return gs_ack_file_add(cli->flags.acks, &fresh, err);
+}
+
 static int ack(const gs_cli *cli, gs_store *store, gs_arena *arena)
 {
     if (cli->word_count != 3 || cli->flags.why[0] == '\0') {
@@ -192,7 +212,8 @@ static int ack(const gs_cli *cli, gs_store *store, gs_arena *arena)
         if (!found) {
             continue;
         }
-        if (gs_store_write_ack(store, &rows[i], who_accepts(), cli->flags.why, &err) != GS_OK) {
+        const char *strategy = cli->words[1] + strlen(rows[i].scenario) + 1;
+        if (accept(cli, store, &rows[i], strategy, &err) != GS_OK) {
             return gs_complain_error(&err);
         }
         return say(cli, gs_text("%s, %s: accepted.", cli->words[1], wanted));

@@ -128,7 +128,8 @@ static int tell(const gs_cli *cli, const gs_compare *compare, gs_store *store)
     }
     if (strcmp(compare->verdict, "pass") != 0) {
         char *answer = gs_compare_answer(compare);
-        gs_complain("compare: %s", answer);
+        bool invalid = strcmp(compare->verdict, "invalid") == 0;
+        gs_complain("compare: %s%s%s", answer, invalid ? " " : "", invalid ? compare->cause : "");
         free(answer);
     }
     if (compare->exit_code != GS_EXIT_OK) {

@@ -36,7 +36,7 @@ typedef struct gs_flags {
     char timeline[GS_FLAG_TEXT_BYTES], window[GS_LABEL_BYTES], shard[GS_LABEL_BYTES];
     char label[GS_LABEL_BYTES], format[GS_LABEL_BYTES], collective[GS_LABEL_BYTES],
         time_unit[GS_LABEL_BYTES], size[GS_LABEL_BYTES], limit[GS_LABEL_BYTES];
-    char why[GS_FLAG_TEXT_BYTES];
+    char why[GS_FLAG_TEXT_BYTES], acks[GS_FLAG_TEXT_BYTES];
 } gs_flags;
 
 typedef enum gs_flag_id {

@@ -240,10 +240,24 @@ static uint32_t count_idle_gates(gs_compare *compare)
             char name[GS_LIMIT_TEXT_BYTES];
             gs_compare_remark(compare, "The gate of %s was not checked: no run has this metric.",
                               gs_metric_short(compare->gates.gates[i].metric, name));
+            compare->cause = compare->remarks[compare->remark_count - 1];
             idle++;
         }
     }
     return idle;
+}
+
+/* Of rows before gates: why a row cannot be compared says more. */
+static const char *cause_of(gs_compare *compare)
+{
+    for (uint32_t i = 0; i < compare->row_count; i++) {
+        const gs_compare_row *row = &compare->rows[i];
+        if (row->gated && (row->word == GS_VERDICT_INVALID || row->word == GS_VERDICT_MISSING)) {
+            return gs_compare_text(compare, "%s / %s: %s", row->job->scenario, row->job->strategy,
+                                   row->reason);
+        }
+    }
+    return compare->cause;
 }
 
 static void conclude(gs_compare *compare, bool inconclusive_fails)
@@ -262,6 +276,7 @@ static void conclude(gs_compare *compare, bool inconclusive_fails)
     } else if (compare->counts[GS_VERDICT_INVALID] + compare->counts[GS_VERDICT_MISSING] + idle >
                0) {
         compare->verdict = "invalid";
+        compare->cause = cause_of(compare);
         compare->exit_code = GS_EXIT_REFUSED;
     } else if (compare->counts[GS_VERDICT_INCONCLUSIVE] > 0) {
         compare->verdict = "inconclusive";
@@ -274,7 +289,7 @@ static void conclude(gs_compare *compare, bool inconclusive_fails)
 
 int gs_compare_make(const gs_cli *cli, gs_store *store, const char *file, gs_compare *out)
 {
-    *out = (gs_compare){.verdict = "invalid"};
+    *out = (gs_compare){.verdict = "invalid", .cause = "", .cli = cli, .store_file = file};
     gs_arena_init(&out->arena);
     int code = read_limit(cli, out);
     code = code == GS_EXIT_OK ? read_gates(cli, out) : code;

@@ -81,6 +81,8 @@ typedef struct gs_compare_row {
 
 typedef struct gs_compare {
     gs_arena arena;
+    const gs_cli *cli;      /* what was asked */
+    const char *store_file; /* the database of --db, which keeps the comparison */
     gs_compare_side sides[GS_SIDES];
     gs_gates gates;
     double alpha, share; /* share: limit of what no gate names */
@@ -97,6 +99,7 @@ typedef struct gs_compare {
     const char **remarks;
     uint32_t remark_count, remark_capacity;
     const char *verdict; /* pass, fail, inconclusive, invalid */
+    const char *cause;   /* the first thing that made it invalid; "": it is not */
     int exit_code;
 } gs_compare;
 

@@ -2,7 +2,9 @@
 #include "tools/compare/compare.h"
 
 #include "base/assert.h"
+#include "tools/compare/ack_file.h"
 #include "tools/message.h"
+#include "tools/metric_text.h"
 #include "traces/stats/history.h"
 #include "traces/stats/holm.h"
 #include "traces/store/store_ack.h"
@@ -15,6 +17,9 @@
 
 /* Limits from history are no smaller than that: of values that never change any change is news. */
 #define LEAST_AUTO_LIMIT 0.001
+
+/* The same values give the same change to within that: what an ack saw went through sums. */
+#define ROUNDING 1e-9
 
 static bool is_better_low(uint32_t metric)
 {
@@ -171,11 +176,13 @@ static gs_status find_auto_limit(gs_compare *compare, gs_compare_row *row, const
     return GS_OK;
 }
 
-/* Acks of both databases: a change may have been accepted in either. */
+/* Acks of both databases and of --acks: a change may have been accepted in any. */
+enum { OF_FILE = GS_SIDES, ACK_LISTS };
+
 typedef struct ack_lists {
-    const gs_ack *acks[GS_SIDES];
-    const char **strategies[GS_SIDES]; /* of each ack, as jobs name theirs */
-    uint32_t counts[GS_SIDES];
+    const gs_ack *acks[ACK_LISTS];
+    const char **strategies[ACK_LISTS]; /* of each ack, as jobs name theirs */
+    uint32_t counts[ACK_LISTS];
 } ack_lists;
 
 static gs_status read_acks(gs_compare *compare, ack_lists *lists, gs_error *err)
@@ -183,27 +190,75 @@ static gs_status read_acks(gs_compare *compare, ack_lists *lists, gs_error *err)
     for (int side = 0; side < GS_SIDES; side++) {
         GS_TRY(gs_store_read_acks(compare->sides[side].store, &compare->arena, &lists->acks[side],
                                   &lists->counts[side], err));
-        uint32_t count = lists->counts[side];
-        lists->strategies[side] =
+    }
+    const char *file = compare->cli->flags.acks;
+    if (file[0] != '\0') {
+        GS_TRY(gs_ack_file_read(file, &compare->arena, &lists->acks[OF_FILE],
+                                &lists->counts[OF_FILE], err));
+    }
+    for (int list = 0; list < ACK_LISTS; list++) {
+        uint32_t count = lists->counts[list];
+        lists->strategies[list] =
             gs_need(GS_TAKE(&compare->arena, const char *, (size_t)count + 1));
         for (uint32_t i = 0; i < count; i++) {
-            const gs_ack *ack = &lists->acks[side][i];
-            lists->strategies[side][i] = gs_compare_label(compare, ack->strategy, ack->params_json);
+            const gs_ack *ack = &lists->acks[list][i];
+            lists->strategies[list][i] =
+                list == OF_FILE ? ack->strategy
+                                : gs_compare_label(compare, ack->strategy, ack->params_json);
         }
     }
     return GS_OK;
 }
 
-/* The last ack of a row, or NULL. */
-static const gs_ack *ack_of(const ack_lists *lists, const gs_compare_row *row)
+/* What change->effect would be from one value to another. */
+static double effect_between(const gs_change *change, double from, double to)
+{
+    return change->of_ratio ? log(to / from) : to - from;
+}
+
+/* Acks of before schema 4 knew neither the base's value nor an interval: they hold up to the ratio
+ * that they saw, and for bases that are older than they are. */
+static bool covers_as_of_old(const gs_ack *ack, const gs_compare_row *row)
+{
+    const gs_change *change = &row->change;
+    double further = change->effect - log(ack->ratio);
+    bool older = strcmp(row->job->of[GS_SIDE_BASE]->started_utc, ack->made_utc) <= 0;
+    return older && change->of_ratio && isfinite(ack->ratio) &&
+           (change->lower_is_better ? further : -further) <= ROUNDING;
+}
+
+/* Is the base no longer the one that the change was accepted from? Once it has the change there is
+ * nothing left to accept. */
+static bool is_moved(const gs_ack *ack, const gs_change *change)
+{
+    double accepted = effect_between(change, ack->base, ack->worst);
+    double moved = effect_between(change, ack->base, change->base);
+    return !(fabs(moved) <= 0.5 * fabs(accepted));
+}
+
+static bool covers(const gs_ack *ack, const gs_compare_row *row)
+{
+    if (isnan(ack->base) || isnan(ack->worst)) {
+        return covers_as_of_old(ack, row);
+    }
+    const gs_change *change = &row->change;
+    double accepted = effect_between(change, ack->base, ack->worst);
+    double further = change->effect - accepted;
+    return !is_moved(ack, change) &&
+           (change->lower_is_better ? further : -further) <= ROUNDING * fabs(accepted);
+}
+
+/* The last ack of a row, or of those that cover it, or NULL. */
+static const gs_ack *ack_of(const ack_lists *lists, const gs_compare_row *row, bool covering)
 {
     const gs_ack *found = NULL;
-    for (int side = 0; side < GS_SIDES; side++) {
-        for (uint32_t i = 0; i < lists->counts[side]; i++) {
-            const gs_ack *ack = &lists->acks[side][i];
+    for (int list = 0; list < ACK_LISTS; list++) {
+        for (uint32_t i = 0; i < lists->counts[list]; i++) {
+            const gs_ack *ack = &lists->acks[list][i];
             bool fits = strcmp(ack->metric, gs_metric_at(row->metric)->name) == 0 &&
                         strcmp(ack->scenario, row->job->scenario) == 0 &&
-                        strcmp(lists->strategies[side][i], row->job->strategy) == 0;
+                        strcmp(lists->strategies[list][i], row->job->strategy) == 0 &&
+                        (!covering || covers(ack, row));
             bool later = found == NULL || strcmp(ack->made_utc, found->made_utc) >= 0;
             found = fits && later ? ack : found;
         }
@@ -223,7 +278,7 @@ static gs_status add_row(gs_compare *compare, const gs_compare_job *job, uint32_
 {
     gs_compare_row *row = new_row(compare, job, metric);
     if (compare->auto_limit && row->gated && !row->limit.limit.is_amount) {
-        const gs_ack *ack = ack_of(acks, row);
+        const gs_ack *ack = ack_of(acks, row, false);
         GS_TRY(find_auto_limit(compare, row, ack == NULL ? NULL : ack->made_utc, err));
     }
     gs_change_sides sides = {.base = values_of(compare, job, GS_SIDE_BASE, metric),
@@ -291,17 +346,25 @@ static const char *reason_of(gs_compare *compare, const gs_compare_row *row)
     return change->exact && !change->identical && row->word == GS_VERDICT_SAME ? "changed" : "";
 }
 
-/* Has the base begun before the change was accepted, and is it no worse than that? */
-static bool covers(const gs_ack *ack, const gs_compare_row *row, const gs_compare *compare)
+/* Why an ack of the row does not hold; NULL: there is none. */
+static void tell_lapsed(gs_compare *compare, gs_compare_row *row, const gs_ack *ack)
 {
-    const gs_stored_run *base = row->job->of[GS_SIDE_BASE];
-    bool older = strcmp(base->started_utc, ack->made_utc) <= 0;
-    if (!isfinite(ack->ratio) || !row->change.of_ratio) {
-        return older;
+    if (ack == NULL || row->reason[0] != '\0') {
+        return;
     }
-    double further = row->change.effect - log(ack->ratio);
-    double allowed = log1p(compare->share);
-    return older && (row->change.lower_is_better ? further : -further) <= allowed;
+    const char *unit = gs_metric_at(row->metric)->unit;
+    char from[GS_METRIC_TEXT_BYTES];
+    char to[GS_METRIC_TEXT_BYTES];
+    if (isnan(ack->base) || isnan(ack->worst)) {
+        row->reason = gs_compare_text(compare, "not what was accepted at %s", ack->made_utc);
+    } else if (is_moved(ack, &row->change)) {
+        row->reason = gs_compare_text(compare, "accepted from %s to %s; the base is another now",
+                                      gs_metric_value_text(unit, ack->base, from),
+                                      gs_metric_value_text(unit, ack->worst, to));
+    } else {
+        row->reason = gs_compare_text(compare, "accepted up to %s",
+                                      gs_metric_value_text(unit, ack->worst, to));
+    }
 }
 
 static void judge_row(gs_compare *compare, gs_compare_row *row, const ack_lists *acks)
@@ -314,10 +377,12 @@ static void judge_row(gs_compare *compare, gs_compare_row *row, const ack_lists 
     row->judged = gs_change_judge(&row->change, row->p_adjusted, compare->alpha, rows);
     row->word = has_direction(row->metric) ? words[row->judged.word] : GS_VERDICT_SAME;
     row->reason = reason_of(compare, row);
-    const gs_ack *ack = row->word == GS_VERDICT_WORSE ? ack_of(acks, row) : NULL;
-    if (ack != NULL && covers(ack, row, compare)) {
+    const gs_ack *ack = row->word == GS_VERDICT_WORSE ? ack_of(acks, row, true) : NULL;
+    if (ack != NULL) {
         row->word = GS_VERDICT_ACKNOWLEDGED;
         row->reason = gs_compare_text(compare, "%s, %s: %s", ack->who, ack->made_utc, ack->why);
+    } else if (row->word == GS_VERDICT_WORSE) {
+        tell_lapsed(compare, row, ack_of(acks, row, false));
     }
 }
 

@@ -129,45 +129,103 @@ static uint32_t count_unchanged(const gs_compare *compare, uint32_t *out_quiet)
     return count;
 }
 
-/* A command as the shell takes it, in a code element. words: NULL-terminated. */
-static void put_command(const char *const *words, FILE *out)
+/* A command as the shell takes it. */
+static void put_word(const char *word, FILE *command)
+{
+    fputc(' ', command);
+    gs_shell_put(word, command);
+}
+
+static void put_pair(const char *flag, const char *value, FILE *command)
+{
+    put_word(flag, command);
+    put_word(value, command);
+}
+
+/* What was asked beside the two sides. */
+static void put_flags(const gs_cli *cli, FILE *command)
+{
+    for (size_t i = 0; i < cli->gate_count; i++) {
+        put_pair("--gate", cli->gates[i], command);
+    }
+    if (cli->flags.limit[0] != '\0') {
+        put_pair("--limit", cli->flags.limit, command);
+    }
+    if (cli->from[GS_FLAG_alpha] != GS_FROM_BUILT_IN) {
+        char alpha[GS_LIMIT_TEXT_BYTES];
+        snprintf(alpha, sizeof alpha, "%.15g", cli->flags.alpha);
+        put_pair("--alpha", alpha, command);
+    }
+    if (cli->flags.inconclusive == GS_INCONCLUSIVE_FAIL) {
+        put_word("--inconclusive=fail", command);
+    }
+    if (cli->flags.rerun) {
+        put_word("--rerun", command);
+    }
+    if (cli->flags.acks[0] != '\0') {
+        put_pair("--acks", cli->flags.acks, command);
+    }
+}
+
+static char *compare_command(const gs_compare *compare)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *command = gs_need(open_memstream(&text, &bytes));
-    for (size_t i = 0; words[i] != NULL; i++) {
-        fputs(i == 0 ? "" : " ", command);
-        gs_shell_put(words[i], command);
+    fputs("gradsync compare", command);
+    put_pair("--db", compare->store_file, command);
+    for (int i = 0; i < GS_SIDES; i++) {
+        const gs_compare_side *side = &compare->sides[i];
+        char *word = side->owns_store ? gs_text("%s#%s", side->file, side->selector)
+                                      : gs_text("%s", side->selector);
+        put_word(word, command);
+        free(word);
     }
+    put_flags(compare->cli, command);
     fclose(command);
-    gs_need(text);
+    return gs_need(text);
+}
+
+/* The database has the comparison, without which there is nothing to accept. */
+static char *accept_command(const gs_compare *compare, const gs_compare_row *row)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    char name[GS_LIMIT_TEXT_BYTES];
+    FILE *command = gs_need(open_memstream(&text, &bytes));
+    char *of = gs_text("%s/%s", row->job->scenario, row->job->strategy);
+    fputs("gradsync baseline ack", command);
+    put_pair("--db", compare->store_file, command);
+    put_pair(of, gs_metric_short(row->metric, name), command);
+    free(of);
+    if (compare->cli->flags.acks[0] != '\0') {
+        put_pair("--acks", compare->cli->flags.acks, command);
+    }
+    put_pair("--why", "...", command);
+    fclose(command);
+    return gs_need(text);
+}
+
+static void put_code(char *command, FILE *out)
+{
     fputs("<code>", out);
-    put_owned(text, out);
+    put_owned(command, out);
     fputs("</code>", out);
 }
 
 /* How to see it again, and how to accept what is worse. */
 static void put_footer(const gs_compare *compare, FILE *out)
 {
-    const gs_compare_side *base = &compare->sides[GS_SIDE_BASE];
-    const gs_compare_side *candidate = &compare->sides[GS_SIDE_CANDIDATE];
-    char *from = base->owns_store ? gs_text("%s#%s", base->file, base->selector)
-                                  : gs_text("%s", base->selector);
     fputs("Reproduce: ", out);
-    put_command((const char *const[]){"gradsync", "compare", "--db", candidate->file, from,
-                                      candidate->selector, NULL},
-                out);
-    free(from);
-    const gs_compare_row *worst = compare->row_count == 0 ? NULL : &compare->rows[0];
-    if (worst != NULL && worst->word == GS_VERDICT_WORSE) {
-        char name[GS_LIMIT_TEXT_BYTES];
-        char *row = gs_text("%s/%s", worst->job->scenario, worst->job->strategy);
-        fputs(" \xc2\xb7 accept: ", out);
-        put_command((const char *const[]){"gradsync", "baseline", "ack", row,
-                                          gs_metric_short(worst->metric, name), "--why", "...",
-                                          NULL},
-                    out);
-        free(row);
+    put_code(compare_command(compare), out);
+    const char *what = " \xc2\xb7 accept: ";
+    for (uint32_t i = 0; i < compare->row_count; i++) {
+        const gs_compare_row *row = &compare->rows[i];
+        if (row->gated && row->word == GS_VERDICT_WORSE) {
+            fputs(what, out);
+            put_code(accept_command(compare, row), out);
+            what = ", ";
+        }
     }
     fputc('\n', out);
 }
@@ -176,6 +234,10 @@ void gs_compare_markdown(const gs_compare *compare, FILE *out)
 {
     fputs("### gradsync: ", out);
     put_owned(gs_compare_answer(compare), out);
+    if (strcmp(compare->verdict, "invalid") == 0) {
+        fputs("\n\n**Not compared:** ", out);
+        put(compare->cause, out);
+    }
     fputs("\n\nBaseline ", out);
     put_owned(gs_compare_side_words(&compare->sides[GS_SIDE_BASE]), out);
     fputs(" \xc2\xb7 candidate ", out);

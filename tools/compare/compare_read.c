@@ -1,13 +1,14 @@
 /* The two sides: which runs were named, from which database, and what is known of them. */
 #include "tools/compare/compare.h"
 
+#include "tools/compare/fork_point.h"
 #include "tools/message.h"
 #include "traces/store/store_baseline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_BASELINE "no baseline is set: the command before"
+#define THE_ONE_BEFORE "@last~1"
 
 /* Exit code of an error about a selector: a run or baseline that has gone is no slip of the pen. */
 static int complain(const gs_error *err)
@@ -43,7 +44,8 @@ static int read_runs(gs_compare *compare, gs_compare_side *side)
     gs_error err = {0};
     gs_status status =
         gs_store_find_runs(side->store, side->selector, &compare->arena, &ids, &count, &err);
-    if (status == GS_ENOTFOUND && strcmp(side->why, NO_BASELINE) == 0) {
+    bool is_chosen = side->why[0] != '\0';
+    if (status == GS_ENOTFOUND && is_chosen && strcmp(side->selector, THE_ONE_BEFORE) == 0) {
         gs_complain("compare: no base: no baseline is set, and %s has runs of one command only; "
                     "gradsync baseline set main names them, or name a base",
                     side->file);
@@ -66,40 +68,100 @@ static int read_runs(gs_compare *compare, gs_compare_side *side)
     return GS_EXIT_OK;
 }
 
-/* Without a word for it: the baseline set last, else what the command before stored. */
+/* Of the base only what the candidate can be held against: a commit stands for all that its program
+ * has ever run. */
+static void keep_scenarios_of(const gs_compare_side *like, gs_compare_side *side)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < side->count; i++) {
+        bool wanted = false;
+        for (uint32_t k = 0; k < like->count && !wanted; k++) {
+            wanted = strcmp(side->runs[i].run.scenario.name, like->runs[k].run.scenario.name) == 0;
+        }
+        if (wanted) {
+            side->runs[kept++] = side->runs[i];
+        }
+    }
+    side->count = kept;
+}
+
+/* The commit that the candidate's program forks from, where it has runs here; *out_missed: what to
+ * say of one that has none ("" where git knows none). An exit code; base->count 0: not found. */
+static int choose_fork_point(gs_compare *compare, gs_store *store, gs_compare_side *base,
+                             const char **out_missed)
+{
+    const gs_compare_side *candidate = &compare->sides[GS_SIDE_CANDIDATE];
+    const gs_environment *of = &candidate->runs[candidate->count - 1].run.environment;
+    gs_fork_point fork;
+    *out_missed = "";
+    if (!gs_fork_point_find(of->commit, of->dirty, &fork)) {
+        return GS_EXIT_OK;
+    }
+    const char *name = fork.is_parent ? "the commit before it on" : "the fork point from";
+    const int64_t *ids = NULL;
+    gs_error err = {0};
+    base->selector = gs_compare_text(compare, "commit:%.12s", fork.commit);
+    gs_status status =
+        gs_store_find_runs(store, base->selector, &compare->arena, &ids, &base->count, &err);
+    int code = status == GS_OK ? read_runs(compare, base) : GS_EXIT_OK;
+    if (status != GS_OK && status != GS_ENOTFOUND) {
+        code = complain(&err);
+    }
+    keep_scenarios_of(candidate, base);
+    base->why = gs_compare_text(compare, "%s %s", name, fork.branch);
+    *out_missed = gs_compare_text(compare, "; %s %s, %.12s, has no runs here", name, fork.branch,
+                                  fork.commit);
+    return code;
+}
+
+/* Without a word for it: the fork point, else the baseline set last, else what the command before
+ * stored. */
 static int choose_base(gs_compare *compare, gs_store *store, gs_compare_side *side)
 {
     const gs_baseline *baselines = NULL;
+    const char *missed = "";
     uint32_t count = 0;
     gs_error err = {0};
+    int code = choose_fork_point(compare, store, side, &missed);
+    if (code != GS_EXIT_OK || side->count > 0) {
+        return code;
+    }
     if (gs_store_read_baselines(store, &compare->arena, &baselines, &count, &err) != GS_OK) {
         return gs_complain_error(&err);
     }
     if (count > 0) {
         side->selector = gs_compare_text(compare, "baseline:%s", baselines[0].name);
-        side->why = count == 1 ? "the baseline" : "the baseline set last";
-        return GS_EXIT_OK;
+        side->why =
+            gs_compare_text(compare, "the baseline%s%s", count == 1 ? "" : " set last", missed);
+    } else {
+        side->selector = THE_ONE_BEFORE;
+        side->why = gs_compare_text(compare, "no baseline is set%s: the command before", missed);
     }
-    side->selector = "@last~1";
-    side->why = NO_BASELINE;
-    return GS_EXIT_OK;
+    return read_runs(compare, side);
+}
+
+static int read_side(gs_compare *compare, gs_compare_side *side, gs_store *store, const char *file)
+{
+    int code = open_side(compare, side, store, file);
+    return code == GS_EXIT_OK ? read_runs(compare, side) : code;
 }
 
 int gs_compare_read(gs_compare *compare, const gs_cli *cli, gs_store *store, const char *file)
 {
     gs_compare_side *base = &compare->sides[GS_SIDE_BASE];
     gs_compare_side *candidate = &compare->sides[GS_SIDE_CANDIDATE];
-    base->why = candidate->why = "";
-    base->selector = cli->word_count > 0 ? cli->words[0] : NULL;
+    base->why = "";
     candidate->selector = cli->word_count > 1 ? cli->words[1] : "@last";
     candidate->why = cli->word_count > 1 ? "" : "the last command";
-    int code = GS_EXIT_OK;
-    if (base->selector == NULL) {
-        code = choose_base(compare, store, base);
+    int code = read_side(compare, candidate, store, file);
+    if (code != GS_EXIT_OK) {
+        return code;
     }
-    for (int side = 0; side < GS_SIDES && code == GS_EXIT_OK; side++) {
-        code = open_side(compare, &compare->sides[side], store, file);
-        code = code == GS_EXIT_OK ? read_runs(compare, &compare->sides[side]) : code;
+    if (cli->word_count > 0) {
+        base->selector = cli->words[0];
+        return read_side(compare, base, store, file);
     }
-    return code;
+    base->store = store;
+    base->file = file;
+    return choose_base(compare, store, base);
 }

@@ -45,6 +45,8 @@ static bool take_worse(const gs_sql_query *query, gs_arena *arena, void *rows, u
         .metric = gs_store_take_text(query, 5, arena, &ok),
         .ratio = gs_sql_real(query, 6),
         .commit = gs_store_take_text(query, 7, arena, &ok),
+        .base = gs_sql_real(query, 8),
+        .worst = gs_sql_real(query, 9),
     };
     return ok;
 }
@@ -55,8 +57,10 @@ gs_status gs_store_read_worse(gs_store *store, gs_arena *arena, const gs_worse *
     static const char text[] =
         "SELECT v.scenario_id, v.strategy_id, s.name, t.name, params_json, metric, ratio, "
         "(SELECT git_commit FROM run JOIN env USING(env_id) WHERE run.scenario_id = v.scenario_id "
-        "AND run.strategy_id = v.strategy_id ORDER BY run_id DESC LIMIT 1) "
+        "AND run.strategy_id = v.strategy_id ORDER BY run_id DESC LIMIT 1), base, "
+        "coalesce(base * iif(better = 'higher', ratio_lo, ratio_hi), cand) "
         "FROM verdict v JOIN scenario s USING(scenario_id) JOIN strategy t USING(strategy_id) "
+        "JOIN metric USING(metric) "
         "WHERE verdict = 'worse' AND comparison_id = (SELECT max(comparison_id) FROM verdict w "
         "JOIN scenario x USING(scenario_id) JOIN strategy y USING(strategy_id) "
         "WHERE w.metric = v.metric AND x.name = s.name AND y.name = t.name AND "
@@ -82,8 +86,8 @@ gs_status gs_store_write_ack(gs_store *store, const gs_worse *row, const char *w
     gs_sql_query query = {0};
     gs_status status = gs_sql_prepare(
         &store->sql,
-        "INSERT INTO ack(scenario_id, strategy_id, metric, git_commit, who, why, made_utc, ratio) "
-        "VALUES(?, ?, ?, coalesce(?, 'unknown'), ?, ?, ?, ?)",
+        "INSERT INTO ack(scenario_id, strategy_id, metric, git_commit, who, why, made_utc, ratio, "
+        "base, worst) VALUES(?, ?, ?, coalesce(?, 'unknown'), ?, ?, ?, ?, ?, ?)",
         &query, err);
     if (status == GS_OK) {
         gs_sql_bind_int(&query, 1, row->scenario_id);
@@ -94,6 +98,8 @@ gs_status gs_store_write_ack(gs_store *store, const gs_worse *row, const char *w
         gs_sql_bind_text(&query, 6, why);
         gs_sql_bind_text(&query, 7, gs_utc_now(now));
         gs_sql_bind_real(&query, 8, row->ratio);
+        gs_sql_bind_real(&query, 9, row->base);
+        gs_sql_bind_real(&query, 10, row->worst);
         status = gs_sql_done(&query, err);
     }
     gs_sql_finish(&query);
@@ -113,6 +119,8 @@ static bool take_ack(const gs_sql_query *query, gs_arena *arena, void *rows, uin
         .why = gs_store_take_text(query, 6, arena, &ok),
         .made_utc = gs_store_take_text(query, 7, arena, &ok),
         .ratio = gs_sql_real(query, 8),
+        .base = gs_sql_real(query, 9),
+        .worst = gs_sql_real(query, 10),
     };
     return ok;
 }
@@ -127,11 +135,12 @@ gs_status gs_store_read_acks(gs_store *store, gs_arena *arena, const gs_ack **ou
         return no_memory(store, err);
     }
     row_array all = {.take = take_ack, .rows = rows, .most = (uint32_t)most};
-    GS_TRY(take_rows(store,
-                     "SELECT s.name, t.name, params_json, metric, git_commit, who, why, made_utc, "
-                     "ratio FROM ack JOIN scenario s USING(scenario_id) JOIN strategy t "
-                     "USING(strategy_id) ORDER BY ack.rowid",
-                     arena, &all, err));
+    GS_TRY(
+        take_rows(store,
+                  "SELECT s.name, t.name, params_json, metric, git_commit, who, why, made_utc, "
+                  "ratio, base, worst FROM ack JOIN scenario s USING(scenario_id) JOIN strategy t "
+                  "USING(strategy_id) ORDER BY ack.rowid",
+                  arena, &all, err));
     *out_rows = rows;
     *out_count = all.count;
     return GS_OK;

@@ -49,6 +49,7 @@ static gs_status collect(gs_sql *sql, const gs_gc_rule *rule, gs_collected *out,
                               "(SELECT count(*) " UNUSED_STRATEGY ") + "
                               "(SELECT count(*) " UNUSED_ENV ")",
                               &out->unused, err));
+    GS_TRY(gs_sql_run(sql, "DELETE FROM answer WHERE batch NOT IN (SELECT batch FROM run)", err));
     GS_TRY(gs_sql_run(sql, "DELETE " UNUSED_SCENARIO, err));
     GS_TRY(gs_sql_run(sql, "DELETE " UNUSED_STRATEGY, err));
     GS_TRY(gs_sql_run(sql, "DELETE " UNUSED_ENV, err));

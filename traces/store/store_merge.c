@@ -289,17 +289,19 @@ static const char *const other_statements[] = {
     "FROM other.validation v JOIN temp.mapped p ON p.old = v.predicted_run_id "
     "  JOIN temp.mapped q ON q.old = v.measured_run_id ORDER BY validation_id",
     "INSERT INTO main.ack(scenario_id, strategy_id, metric, git_commit, who, why, until_utc, "
-    "  made_utc, ratio) "
+    "  made_utc, ratio, base, worst) "
     "SELECT s.scenario_id, t.strategy_id, a.metric, a.git_commit, a.who, a.why, a.until_utc, "
-    "  a.made_utc, a.ratio FROM other.ack a "
+    "  a.made_utc, a.ratio, a.base, a.worst FROM other.ack a "
     "  LEFT JOIN other.scenario os ON os.scenario_id = a.scenario_id "
     "  LEFT JOIN main.scenario s ON s.config_hash = os.config_hash AND s.name = os.name "
     "  LEFT JOIN other.strategy ot ON ot.strategy_id = a.strategy_id "
     "  LEFT JOIN main.strategy t ON t.name = ot.name AND t.version = ot.version "
     "    AND t.params_json = ot.params_json "
     "WHERE NOT EXISTS (SELECT 1 FROM main.ack b WHERE (b.scenario_id, b.strategy_id, b.metric, "
-    "  b.git_commit, b.who, b.why) IS (s.scenario_id, t.strategy_id, a.metric, a.git_commit, "
-    "  a.who, a.why))",
+    "  b.git_commit, b.who, b.why, b.worst) IS (s.scenario_id, t.strategy_id, a.metric, "
+    "  a.git_commit, a.who, a.why, a.worst))",
+    "INSERT OR IGNORE INTO main.answer SELECT batch + (SELECT first FROM temp.batches), verb, text "
+    "  FROM other.answer",
     "CREATE TEMP TABLE named AS SELECT name FROM other.baseline WHERE name NOT IN "
     "  (SELECT name FROM main.baseline)",
     "INSERT INTO main.baseline SELECT * FROM other.baseline "

@@ -314,7 +314,18 @@ static const char *const schema_3[] = {
 "ALTER TABLE ack ADD COLUMN ratio REAL",
 NULL};
 
-const gs_store_migration gs_store_migrations[] = {{schema_1}, {schema_2}, {schema_3}};
+/* Schema 4: an ack holds up to a value, and as long as the base is the one that it was about: a
+ * time alone would end it with the next push to the base's branch. Answers stay with their runs. */
+static const char *const schema_4[] = {
+"ALTER TABLE ack ADD COLUMN base REAL",
+"ALTER TABLE ack ADD COLUMN worst REAL",
+"CREATE TABLE answer( -- what a command has said of its runs\n"
+"  batch INTEGER PRIMARY KEY,\n"
+"  verb TEXT NOT NULL,\n"
+"  text TEXT NOT NULL) STRICT",
+NULL};
+
+const gs_store_migration gs_store_migrations[] = {{schema_1}, {schema_2}, {schema_3}, {schema_4}};
 /* clang-format on */
 const int64_t gs_store_schema_version = sizeof gs_store_migrations / sizeof gs_store_migrations[0];
 

@@ -256,8 +256,12 @@ gs_status gs_store_take_batch(gs_store *store, gs_error *err)
     if (store->batch != 0) {
         return GS_OK;
     }
-    return gs_store_query_int(&store->sql, "SELECT coalesce(max(batch), 0) + 1 FROM run",
-                              &store->batch, err);
+    GS_TRY(gs_store_query_int(&store->sql, "SELECT coalesce(max(batch), 0) + 1 FROM run",
+                              &store->batch, err));
+    /* Of runs that are gone: the number may have been another command's. */
+    return gs_sql_run(&store->sql,
+                      "DELETE FROM answer WHERE batch > (SELECT coalesce(max(batch), 0) FROM run)",
+                      err);
 }
 
 /* The rows of a run that is new, or may take the place of the old one. */
