@@ -1,4 +1,5 @@
-/* Which of two strategies is simpler, where their results tie: for `sim` and `recommend` alike. */
+/* Which of two strategies is simpler, where their results tie: for `sim`, `sweep` and `recommend`
+ * alike. */
 #ifndef GS_TOOLS_SIMPLER_H
 #define GS_TOOLS_SIMPLER_H
 

@@ -16,6 +16,7 @@
 #include "tools/troupe.h"
 #include "tools/version.h"
 #include "tools/verbs.h"
+#include "traces/store/store_answer.h"
 #include "traces/result_json.h"
 
 #include <inttypes.h>
@@ -296,11 +297,11 @@ static gs_sim_batch batch_of(const gs_recommend *all, const gs_arm *arm,
     };
 }
 
-/* Stores the confirmed runs, those of an interrupted confirmation too, as one batch, and adds them
- * to the document, where there is one. An exit code: a result is never lost, what is wrong with the
- * database is said last. */
-static int store(const gs_recommend *all, const gs_environment *environment, gs_json *document,
-                 gs_error *err)
+/* Stores the confirmed runs, those of an interrupted confirmation too, as one batch with the
+ * answer, and adds them to the document, where there is one. An exit code: a result is never lost,
+ * what is wrong with the database is said last. */
+static int store(const gs_recommend *all, const gs_environment *environment, const char *answer,
+                 gs_json *document, gs_error *err)
 {
     gs_status status = GS_OK;
     gs_store *open = NULL;
@@ -327,6 +328,9 @@ static int store(const gs_recommend *all, const gs_environment *environment, gs_
         free(batch.config_json);
         free(batch.run_ids);
         free(batch.ended);
+    }
+    if (open != NULL && status == GS_OK) {
+        status = gs_store_write_answer(open, "recommend", answer, err);
     }
     gs_store_close(open);
     return status == GS_OK ? GS_EXIT_OK : GS_EXIT_FAILED;
@@ -425,7 +429,7 @@ static int print(gs_findings *findings, gs_loaded *loaded, gs_output *output)
     }
     gs_json *document =
         all->cli->flags.json ? gs_need(gs_result_json_create(command, &environment)) : NULL;
-    int stored = store(all, &environment, document, &err);
+    int stored = store(all, &environment, findings->answer, document, &err);
     int code = findings->exit_code == GS_EXIT_OK ? stored : findings->exit_code;
     if (document != NULL) {
         if (!gs_json_set(document, "recommendation", gs_recommend_json(findings)) ||

@@ -7,6 +7,7 @@
 #include "tools/plot.h"
 #include "tools/validate.h"
 #include "tools/validate_page.h"
+#include "traces/store/store_answer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -147,11 +148,11 @@ static const char **set_words(gs_report *report)
 
 /* ---------------------------------------------------------------- the answer */
 
-/* More jobs than are told one by one: what was swept. */
-static void put_sweep(gs_report *report)
+/* More jobs than are told one by one: what was swept. said: the verdict stands above. */
+static void put_sweep(gs_report *report, bool said)
 {
     FILE *out = report->out;
-    fputs("<p class=\"verdict\">", out);
+    fputs(said ? "<p>" : "<p class=\"verdict\">", out);
     gs_html_printf(out, "%" PRIu32 " runs of %" PRIu32 " scenarios", report->set.count,
                    report->job_count);
     for (uint32_t i = 0, told = 0; i < report->set.key_count; i++) {
@@ -168,6 +169,31 @@ static void put_sweep(gs_report *report)
          "timeline, command); report the runs of one.");
 }
 
+/* Word for word what the command has said that stored these runs, and no other; NULL: nothing. */
+static const char *stored_answer(gs_report *report, const char **out_verb)
+{
+    const char *text = NULL;
+    gs_error err = {0};
+    int64_t *ids = gs_need(calloc((size_t)report->set.count + 1, sizeof *ids));
+    for (uint32_t i = 0; i < report->set.count; i++) {
+        ids[i] = report->set.runs[i].id;
+    }
+    if (report->set.count > 0 &&
+        gs_store_read_answer(report->set.store, ids, report->set.count, &report->arena, out_verb,
+                             &text, &err) != GS_OK) {
+        gs_complain("%s", err.text);
+    }
+    free(ids);
+    return text;
+}
+
+static void put_verdict(const char *text, FILE *out)
+{
+    fputs("<p class=\"verdict\">", out);
+    gs_html_text(text, out);
+    fputs("</p>\n", out);
+}
+
 static void put_answers(gs_report *report)
 {
     FILE *out = report->out;
@@ -175,8 +201,16 @@ static void put_answers(gs_report *report)
     if (report->comparison_id != 0) {
         gs_report_comparison(report);
     }
+    const char *verb = NULL;
+    const char *said = stored_answer(report, &verb);
+    if (said != NULL) {
+        put_verdict(said, out);
+        fputs("<p class=\"about\">", out);
+        gs_html_printf(out, "Said by gradsync %s when it had made these runs.", verb);
+        fputs("</p>\n", out);
+    }
     if (report->job_count > GS_REPORT_JOBS) {
-        put_sweep(report);
+        put_sweep(report, said != NULL);
         return;
     }
     for (uint32_t i = 0; i < report->job_count; i++) {
@@ -188,9 +222,9 @@ static void put_answers(gs_report *report)
             free(line);
             continue;
         }
-        fputs("<p class=\"verdict\">", out);
-        gs_html_text(job->answer, out);
-        fputs("</p>\n", out);
+        if (said == NULL) {
+            put_verdict(job->answer, out);
+        }
         gs_table table;
         gs_table_init(&table);
         gs_sim_report_table(&job->sums, &table);

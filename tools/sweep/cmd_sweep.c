@@ -8,6 +8,7 @@
 #include "tools/serve.h"
 #include "tools/sweep/sweep_page.h"
 #include "tools/verbs.h"
+#include "traces/store/store_answer.h"
 
 #include <stdlib.h>
 
@@ -19,6 +20,18 @@ static int code_of(const gs_sweep *sweep, const gs_sweep_verdict *verdict)
     uint32_t bad = verdict->missed + verdict->refused;
     bool none_good = verdict->unknown + verdict->pruned == 0 && bad == sweep->grid.count;
     return verdict->failed > 0 || none_good || sweep->stored != GS_OK ? GS_EXIT_FAILED : GS_EXIT_OK;
+}
+
+/* Keeps what the page says last, for reports of these runs. */
+static void keep_answer(gs_sweep *sweep, const gs_page *page)
+{
+    gs_json_at at = {.value = page->document};
+    gs_json_at answer;
+    const char *text = NULL;
+    if (sweep->store != NULL && sweep->stored == GS_OK && gs_json_find(&at, "answer", &answer) &&
+        gs_json_text(&answer, &text, NULL) == GS_OK) {
+        sweep->stored = gs_store_write_answer(sweep->store, "sweep", text, &sweep->error);
+    }
 }
 
 static int print(gs_sweep *sweep)
@@ -34,6 +47,7 @@ static int print(gs_sweep *sweep)
         code = code_of(sweep, &verdict);
         gs_sweep_page(sweep, &verdict, code, &page);
         gs_sweep_verdict_free(&verdict);
+        keep_answer(sweep, &page);
     }
     int written = gs_page_print(&page, sweep->cli);
     gs_page_fini(&page);

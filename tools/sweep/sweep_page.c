@@ -64,40 +64,84 @@ static void add_dimension_cells(const gs_sweep *sweep, uint32_t point, gs_page *
 
 /* --- results ---------------------------------------------------------------------------------- */
 
+/* What values of a column are written in: one unit for all of them. */
+typedef enum measure { OF_TIME, OF_BYTES, OF_SHARE, OF_NUMBER, MEASURES } measure;
+
+typedef struct step {
+    double size;
+    const char *name;
+} step;
+
+enum { STEPS = 5, DIGITS_MAX = 4 };
+
+static const step steps_of[MEASURES][STEPS] = {
+    [OF_TIME] = {{1.0, " ns"}, {1e3, " us"}, {1e6, " ms"}, {1e9, " s"}, {3.6e12, " h"}},
+    [OF_BYTES] = {{1.0, " B"}, {1e3, " KB"}, {1e6, " MB"}, {1e9, " GB"}, {1e12, " TB"}},
+};
+
+typedef struct scale {
+    measure of;
+    step unit;
+    int digits; /* after the point */
+} scale;
+
+/* Sizes of what is not 0; most 0: nothing is. */
+typedef struct span {
+    double least, most;
+} span;
+
+static void widen(span *all, double value)
+{
+    double size = fabs(value);
+    if (isfinite(value) && size > 0.0) {
+        all->least = all->least > 0.0 ? fmin(all->least, size) : size;
+        all->most = fmax(all->most, size);
+    }
+}
+
+/* The largest unit in which the largest value is above 1 and the least one keeps three digits. */
+static scale scale_of(measure of, span all)
+{
+    scale out = {.of = of, .unit = steps_of[of][0]};
+    if (of == OF_SHARE || of == OF_NUMBER || !(all.most > 0.0)) {
+        return out;
+    }
+    for (int i = 0; i < STEPS && steps_of[of][i].size <= all.most; i++) {
+        int digits = 2 - (int)floor(log10(all.least / steps_of[of][i].size));
+        if (i > 0 && digits > DIGITS_MAX) {
+            break;
+        }
+        out.unit = steps_of[of][i];
+        out.digits = digits < 0 ? 0 : digits;
+    }
+    return out;
+}
+
+static void put_value(const scale *in, double value, char out[CELL_BYTES])
+{
+    if (in->of == OF_NUMBER) {
+        (void)snprintf(out, CELL_BYTES, "%.4g", value);
+    } else if (in->of == OF_SHARE) {
+        (void)snprintf(out, CELL_BYTES, "%.1f %%", 100.0 * value);
+    } else {
+        (void)snprintf(out, CELL_BYTES, "%.*f%s", in->digits, value / in->unit.size, in->unit.name);
+    }
+}
+
 typedef struct column {
     const char *title;
     const char *metric;
-    void (*put)(double value, char out[CELL_BYTES]);
+    measure of;
     bool is_learned; /* of gradients with numbers */
 } column;
 
-static void put_time(double value, char out[CELL_BYTES])
-{
-    gs_format_duration(gs_time_of(value), out);
-}
-
-static void put_bytes(double value, char out[CELL_BYTES])
-{
-    gs_format_bytes(llround(value), out);
-}
-
-static void put_percent(double value, char out[CELL_BYTES])
-{
-    (void)snprintf(out, CELL_BYTES, "%.1f %%", 100.0 * value);
-}
-
-static void put_number(double value, char out[CELL_BYTES])
-{
-    (void)snprintf(out, CELL_BYTES, "%.4g", value);
-}
-
 static const column columns[] = {
-    {"step mean", "step_mean_ns", put_time, false},
-    {"exposed comm", "exposed_comm_ns", put_time, false},
-    {"wire/step/NIC", "wire_bytes_per_step", put_bytes, false},
-    {"final accuracy", "final_accuracy", put_percent, true},
-    {"final loss", "final_loss", put_number, true},
-    {"drift", "consensus_distance", put_number, true},
+    {"step mean", "step_mean_ns", OF_TIME, false},
+    {"exposed comm", "exposed_comm_ns", OF_TIME, false},
+    {"wire/step/NIC", "wire_bytes_per_step", OF_BYTES, false},
+    {"final accuracy", "final_accuracy", OF_SHARE, true},
+    {"final loss", "final_loss", OF_NUMBER, true},
+    {"drift", "consensus_distance", OF_NUMBER, true},
 };
 enum { COLUMN_COUNT = sizeof columns / sizeof *columns };
 
@@ -124,35 +168,33 @@ static bool is_column_used(const gs_sweep *sweep, const column *one)
     return used && (has_value || !one->is_learned);
 }
 
-static void add_value(gs_page *page, double value, void (*put)(double, char *))
+static void add_value(gs_page *page, double value, const scale *in)
 {
     char shown[CELL_BYTES] = "-";
     char exact[GS_UNIT_TEXT_BYTES] = "";
     if (isfinite(value)) {
-        put(value, shown);
+        put_value(in, value, shown);
         gs_exact_real(value, exact);
     }
     gs_table_add(&page->table, shown, exact);
 }
 
-static void put_score(const gs_sweep *sweep, double value, char out[CELL_BYTES])
+static scale scale_of_scores(const gs_sweep *sweep, const gs_sweep_verdict *verdict)
 {
-    if (sweep->objective == GS_SWEEP_LOSS) {
-        put_number(value, out);
-    } else {
-        put_time(value, out);
+    span all = {0};
+    for (uint32_t p = 0; p < sweep->grid.count; p++) {
+        widen(&all, verdict->scores[p]);
     }
+    return scale_of(sweep->objective == GS_SWEEP_LOSS ? OF_NUMBER : OF_TIME, all);
 }
 
-static void add_score(const gs_sweep *sweep, double value, gs_page *page)
+static scale scale_of_column(const gs_sweep *sweep, const column *one)
 {
-    char shown[CELL_BYTES] = "-";
-    char exact[GS_UNIT_TEXT_BYTES] = "";
-    if (isfinite(value)) {
-        put_score(sweep, value, shown);
-        gs_exact_real(value, exact);
+    span all = {0};
+    for (uint32_t p = 0; p < sweep->grid.count; p++) {
+        widen(&all, metric_mean(sweep, p, one->metric));
     }
-    gs_table_add(&page->table, shown, exact);
+    return scale_of(one->of, all);
 }
 
 static void add_behind(double value, gs_sweep_mark mark, gs_page *page)
@@ -207,8 +249,11 @@ static void add_result_columns(const gs_sweep *sweep, const bool used[COLUMN_COU
 static void add_rows(const gs_sweep *sweep, const gs_sweep_verdict *verdict, gs_page *page)
 {
     bool used[COLUMN_COUNT];
+    scale scales[COLUMN_COUNT];
+    scale of_scores = scale_of_scores(sweep, verdict);
     for (int i = 0; i < COLUMN_COUNT; i++) {
         used[i] = is_column_used(sweep, &columns[i]);
+        scales[i] = scale_of_column(sweep, &columns[i]);
     }
     gs_table_add_column(&page->table, (gs_table_column){"", "state", false});
     add_dimension_columns(sweep, page);
@@ -221,11 +266,11 @@ static void add_rows(const gs_sweep *sweep, const gs_sweep_verdict *verdict, gs_
         (void)snprintf(runs, sizeof runs, "%" PRIu32 "/%" PRIu32, sweep->points[p].known,
                        sweep->seeds);
         gs_table_add(&page->table, runs, gs_exact_real(sweep->points[p].known, exact));
-        add_score(sweep, verdict->scores[p], page);
+        add_value(page, verdict->scores[p], &of_scores);
         add_behind(verdict->behind[p], verdict->marks[p], page);
         for (int i = 0; i < COLUMN_COUNT; i++) {
             if (used[i]) {
-                add_value(page, metric_mean(sweep, p, columns[i].metric), columns[i].put);
+                add_value(page, metric_mean(sweep, p, columns[i].metric), &scales[i]);
             }
         }
         add_remark(sweep, p, verdict->marks[p], page);

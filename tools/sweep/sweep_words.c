@@ -160,10 +160,11 @@ static void tell_marks(const gs_sweep_verdict *verdict, const gs_sweep *sweep, g
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-/* A strategy that is best in some groups. */
+/* A strategy that is best in some groups, or the simplest of those that tie there. */
 typedef struct winner {
     const char *label;
     uint32_t groups, first;
+    uint32_t tied; /* of the groups: where others are as good */
 } winner;
 
 static int by_groups(const void *left, const void *right)
@@ -183,7 +184,7 @@ static uint32_t find_winners(const gs_sweep *sweep, const gs_sweep_verdict *verd
         if (verdict->best[g] == GS_NO_VALUE) {
             continue;
         }
-        const char *label = sweep->points[verdict->best[g]].label;
+        const char *label = sweep->points[verdict->preferred[g]].label;
         uint32_t i = 0;
         while (i < count && strcmp(list[i].label, label) != 0) {
             i++;
@@ -192,6 +193,7 @@ static uint32_t find_winners(const gs_sweep *sweep, const gs_sweep_verdict *verd
             list[count++] = (winner){.label = label, .first = g};
         }
         list[i].groups++;
+        list[i].tied += verdict->ties[g] > 0 ? 1 : 0;
     }
     qsort(list, count, sizeof *list, by_groups);
     return count;
@@ -213,6 +215,9 @@ static void put_winners(const gs_sweep *sweep, const gs_sweep_verdict *verdict, 
     for (uint32_t i = 0; i < count && i < WINNERS_TOLD_MAX; i++) {
         fprintf(out, "%s%s is best in %" PRIu32 " of %" PRIu32, i == 0 ? "" : ", ", list[i].label,
                 list[i].groups, sweep->grid.group_count);
+        if (list[i].tied > 0) {
+            fprintf(out, " (%" PRIu32 " a tie, of which it is the simplest)", list[i].tied);
+        }
     }
     if (count > WINNERS_TOLD_MAX) {
         fprintf(out, ", others in the rest");
@@ -234,10 +239,7 @@ static void put_score(const gs_sweep *sweep, double score, FILE *out)
 static void put_best(const gs_sweep *sweep, const gs_sweep_verdict *verdict, FILE *out)
 {
     uint32_t best = verdict->best[0];
-    uint32_t ties = 0;
-    for (uint32_t p = 0; p < sweep->grid.count; p++) {
-        ties += verdict->marks[p] == GS_MARK_TIE ? 1 : 0;
-    }
+    uint32_t ties = verdict->ties[0];
     if (best == GS_NO_VALUE) {
         fputs("no point has a value", out);
         return;
@@ -247,6 +249,11 @@ static void put_best(const gs_sweep *sweep, const gs_sweep_verdict *verdict, FIL
     put_score(sweep, verdict->scores[best], out);
     if (ties > 0) {
         fprintf(out, ", a tie with %" PRIu32 " other%s", ties, ties == 1 ? "" : "s");
+        if (verdict->preferred[0] != best) {
+            char *preferred = gs_sweep_others(sweep, verdict->preferred[0], GS_NO_VALUE);
+            fprintf(out, ": prefer %s, the simplest", preferred);
+            free(preferred);
+        }
     }
     free(others);
 }
@@ -333,6 +340,9 @@ static void tell_answer(const gs_sweep *sweep, const gs_sweep_verdict *verdict, 
         put_winners(sweep, verdict, out);
     }
     fputc('.', out);
+    if (sweep->objective == GS_SWEEP_SAMPLE_TIME && has_choice(sweep) && verdict->unknown == 0) {
+        fputs(" How many samples a choice needs is not in it: set workload.real_gradients.", out);
+    }
     put_next(sweep, verdict, out);
     fclose(out);
     gs_need(text);

@@ -2,6 +2,7 @@
 
 #include "tools/message.h"
 #include "tools/sim_stats.h"
+#include "tools/simpler.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -100,6 +101,29 @@ static void judge_points(const gs_sweep *sweep, gs_sweep_verdict *out)
         out->marks[p] = p == best                             ? GS_MARK_BEST
                         : is_alike && gs_ratio_is_tie(&ratio) ? GS_MARK_TIE
                                                               : GS_MARK_NONE;
+    }
+}
+
+/* Is the strategy of a point simpler? Points of one strategy differ in what is no simpler. */
+static bool is_simpler(const gs_sweep *sweep, uint32_t a, uint32_t b)
+{
+    return gs_simpler_compare(sweep->points[a].label, sweep->points[b].label) < 0;
+}
+
+static void count_ties(const gs_sweep *sweep, gs_sweep_verdict *out)
+{
+    for (uint32_t g = 0; g < sweep->grid.group_count; g++) {
+        out->preferred[g] = out->best[g];
+    }
+    for (uint32_t p = 0; p < sweep->grid.count; p++) {
+        uint32_t group = sweep->grid.points[p].group;
+        if (out->marks[p] != GS_MARK_TIE) {
+            continue;
+        }
+        out->ties[group]++;
+        if (is_simpler(sweep, p, out->preferred[group])) {
+            out->preferred[group] = p;
+        }
     }
 }
 
@@ -221,11 +245,14 @@ void gs_sweep_verdict_make(const gs_sweep *sweep, gs_sweep_verdict *out)
     *out = (gs_sweep_verdict){.marks = gs_need(calloc(points + 1, sizeof *out->marks)),
                               .scores = gs_need(calloc(points + 1, sizeof *out->scores)),
                               .behind = gs_need(calloc(points + 1, sizeof *out->behind)),
-                              .best = gs_need(calloc(groups + 1, sizeof *out->best))};
+                              .best = gs_need(calloc(groups + 1, sizeof *out->best)),
+                              .ties = gs_need(calloc(groups + 1, sizeof *out->ties)),
+                              .preferred = gs_need(calloc(groups + 1, sizeof *out->preferred))};
     for (size_t i = 0; i < groups; i++) {
         out->best[i] = GS_NO_VALUE;
     }
     judge_points(sweep, out);
+    count_ties(sweep, out);
     count_points(sweep, out);
     find_knees(sweep, out);
 }
@@ -236,6 +263,8 @@ void gs_sweep_verdict_free(gs_sweep_verdict *verdict)
     free(verdict->scores);
     free(verdict->behind);
     free(verdict->best);
+    free(verdict->ties);
+    free(verdict->preferred);
     free(verdict->knees);
     *verdict = (gs_sweep_verdict){0};
 }

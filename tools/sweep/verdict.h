@@ -25,8 +25,10 @@ typedef struct gs_sweep_knee {
 typedef struct gs_sweep_verdict {
     gs_sweep_mark *marks; /* [points] */
     double *scores;       /* [points]: mean over the seeds that have a value; NAN: none */
-    double *behind; /* [points]: times the best of its group, paired by seed; NAN: not known */
-    uint32_t *best; /* [groups]: point; GS_NO_VALUE: none */
+    double *behind;      /* [points]: times the best of its group, paired by seed; NAN: not known */
+    uint32_t *best;      /* [groups]: point; GS_NO_VALUE: none */
+    uint32_t *ties;      /* [groups]: points that tie with it */
+    uint32_t *preferred; /* [groups]: of the best and its ties the simplest strategy */
     gs_sweep_knee *knees;
     uint32_t knee_count;
     uint32_t pruned, refused, missed, unknown, diverged, failed; /* points; the last two: runs */
