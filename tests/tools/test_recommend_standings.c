@@ -86,6 +86,20 @@ Test(recommend_standings, a_tie_is_one_of_the_interval_too)
     cr_expect_eq(gs_standings_judge(&standings, far).winner, 1u);
 }
 
+/* Two periods of one strategy are as simple: 0.5 % apart they tie, and the better one wins. */
+Test(recommend_standings, of_those_as_simple_the_leader_wins)
+{
+    const double today[2] = {0.0, 0.0};
+    const gs_arm *const who[2] = {&arms[1], &arms[2]};
+    arms[1].label = "local_sgd:period=16";
+    give(1, 100.5, 0.0);
+    give(2, 100.0, 0.0);
+    gs_standings_make(&all, who, 2, &standings);
+    gs_standing there = gs_standings_judge(&standings, today);
+    cr_expect(there.ties[0]);
+    cr_expect_eq(there.winner, 1u);
+}
+
 /* An arm that misses one seed is no tie of one that misses none, whatever its time. A miss counts
  * as twice the budget of 12800 samples of 100 ns. */
 Test(recommend_standings, what_misses_the_target_does_not_tie)

@@ -5,6 +5,7 @@
 #include "tools/recommend/rates.h"
 #include "tools/scenario_load.h"
 #include "tools/sim_report.h"
+#include "tools/simpler.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -191,9 +192,12 @@ static char *ties_text(const gs_recommend *all, const gs_verdict *verdict)
         gs_paired_ratio ratio = gs_confirmed_ratio(all, other, winner);
         char value[GS_UNIT_TEXT_BYTES];
         char *sure = sure_text(all, &ratio);
-        char *longer = gs_text("%s %s ties with it, at %sx its %s (%s); %s is the simpler one.",
-                               text, other->label, gs_sim_ratio_text(ratio.value, value),
-                               gs_objective_words[all->objective], sure, winner->label);
+        char *longer =
+            gs_text("%s %s ties with it, at %sx its %s (%s); %s is %s.", text, other->label,
+                    gs_sim_ratio_text(ratio.value, value), gs_objective_words[all->objective], sure,
+                    winner->label,
+                    gs_simpler_compare(winner->label, other->label) < 0 ? "the simpler one"
+                                                                        : "as simple, and ahead");
         free(sure);
         free(text);
         text = longer;

@@ -117,13 +117,6 @@ static gs_pairing pair(const gs_recommend *all, const gs_standings *standings, u
     return out;
 }
 
-/* The earlier in the list of arms, which is one array, where nothing else tells. */
-static bool is_simpler(const gs_arm *a, const gs_arm *b)
-{
-    int order = gs_simpler_compare(a->label, b->label);
-    return order < 0 || (order == 0 && a < b);
-}
-
 void gs_standings_make(const gs_recommend *all, const gs_arm *const *arms, uint32_t count,
                        gs_standings *out)
 {
@@ -136,7 +129,8 @@ void gs_standings_make(const gs_recommend *all, const gs_arm *const *arms, uint3
         for (uint32_t k = 0; k < count; k++) {
             if (k != i) {
                 out->pairings[i][k] = pair(all, out, i, k);
-                out->simpler[i] += is_simpler(arms[k], arms[i]) ? 1 : 0;
+                bool is_simpler = gs_simpler_compare(arms[k]->label, arms[i]->label) < 0;
+                out->simpler[i] += is_simpler ? 1 : 0;
             }
         }
     }

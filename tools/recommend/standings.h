@@ -58,7 +58,8 @@ typedef struct gs_standing {
 
 /* shifts [count], logarithms: so many times as long as was measured. The leader has the least mean
  * logarithm (of equal ones the first). One that reaches the target as often ties with it where the
- * interval of their ratio holds 1, or it is less than 1 % worse; of those the simplest wins. */
+ * interval of their ratio holds 1, or it is less than 1 % worse; of those the simplest wins, and of
+ * those that are as simple the leader. */
 gs_standing gs_standings_judge(const gs_standings *standings, const double *shifts);
 
 #endif
