@@ -21,15 +21,22 @@ static gs_status make_buckets(gs_live *live, gs_error *err)
 {
     gs_live_shared *shared = &live->shared;
     const gs_live_config *config = &shared->config;
-    shared->buckets = gs_bucket_plan_make(config->job, &shared->layout.buckets, NULL, &live->arena);
-    if (config->scenario != NULL && !shared->layout.gated) {
-        shared->buckets_rebuilt = gs_scenario_ready_buckets(config->scenario, config->job,
-                                                            &shared->layout.buckets, &live->arena);
+    for (uint32_t i = 0; i < shared->relay.count; i++) {
+        gs_leg *leg = &shared->relay.list[i];
+        const gs_bucket_rule *rule = &leg->layout.buckets;
+        bool is_rebuilt = config->scenario != NULL && !leg->layout.gated;
+        leg->buckets = gs_bucket_plan_make(config->job, rule, NULL, &live->arena);
+        if (is_rebuilt) {
+            leg->buckets_rebuilt =
+                gs_scenario_ready_buckets(config->scenario, config->job, rule, &live->arena);
+        }
+        if (leg->buckets == NULL || (is_rebuilt && leg->buckets_rebuilt == NULL)) {
+            return gs_fail(err, GS_ENOMEM, "no memory for buckets");
+        }
     }
-    bool is_rebuilt = config->scenario == NULL || shared->layout.gated;
-    return shared->buckets != NULL && (is_rebuilt || shared->buckets_rebuilt != NULL)
-               ? GS_OK
-               : gs_fail(err, GS_ENOMEM, "no memory for buckets");
+    shared->buckets = shared->relay.list[0].buckets;
+    shared->buckets_rebuilt = shared->relay.list[0].buckets_rebuilt;
+    return GS_OK;
 }
 
 static gs_status choose(gs_live *live, gs_error *err)
@@ -37,8 +44,9 @@ static gs_status choose(gs_live *live, gs_error *err)
     gs_live_shared *shared = &live->shared;
     const gs_live_config *config = &shared->config;
     const gs_strategy_choice *choice = config->strategy;
-    GS_TRY(gs_strategy_layout(choice->strategy, choice->config, config->job, &shared->layout, err));
-    shared->streams = gs_streams_of(&shared->layout, config->job, &choice->selection);
+    GS_TRY(gs_scenario_relay(choice, config->job, &shared->relay, err));
+    shared->layout = shared->relay.layout;
+    shared->streams = gs_relay_streams(&shared->relay, config->job);
     if (shared->layout.servers > config->job->servers) {
         return gs_fail(err, GS_EINVAL, "%s needs %u servers and the job offers %u",
                        choice->strategy->name, shared->layout.servers, config->job->servers);

@@ -345,6 +345,13 @@ static void drop(void *host, gs_peer self, gs_slice gradient)
     entity->dropped_elements += gradient.length;
 }
 
+static void moment(void *host, gs_peer self, uint32_t number, gs_slice slice, bool stores)
+{
+    gs_live_entity *entity = host;
+    (void)self;
+    gs_entity_memory_moment(&entity->memory, number, slice, stores);
+}
+
 static void drained(void *host, gs_peer self)
 {
     (void)self;
@@ -382,6 +389,9 @@ const gs_host_calls gs_live_calls = {
     .cancel_gradient = cancel_gradient,
     .end_step = end_step,
     .drop = drop,
+    .leg = gs_live_leg,
+    .not_swapped = gs_live_leg_refused,
+    .moment = moment,
     .drained = drained,
     .failed = failed,
 };

@@ -74,7 +74,7 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
     }
     gs_entity_memory_config memory = {.job = config->job,
                                       .layout = &shared->layout,
-                                      .coding = &config->strategy->coding,
+                                      .more_vectors = shared->relay.code_vectors,
                                       .self = self,
                                       .task = config->task,
                                       .batch_per_rank = config->batch_per_rank,
@@ -91,16 +91,16 @@ gs_status gs_live_entity_init(gs_live_entity *entity, gs_live_shared *shared, gs
     if (self.role == GS_WORKER) {
         GS_TRY(gs_live_computer_open(entity, err));
     }
-    if (memory.coding->codec != NULL) {
-        entity->wire = gs_wire_create(memory.coding, &entity->memory, &entity->arena);
-        if (entity->wire == NULL) {
-            return gs_fail(err, GS_ENOMEM, "no memory for entity %u", entity->number);
-        }
+    entity->wires = gs_wires_create(&shared->relay, &entity->memory, &entity->arena);
+    if (entity->wires == NULL) {
+        return gs_fail(err, GS_ENOMEM, "no memory for entity %u", entity->number);
     }
+    entity->wire = entity->wires[0];
     gs_driver_config driver = {.strategy = config->strategy->strategy,
                                .strategy_config = config->strategy->config,
                                .job = config->job,
-                               .layout = &shared->layout,
+                               .layout = &shared->relay.list[0].layout,
+                               .relay = shared->relay.count > 1 ? &shared->relay : NULL,
                                .coding = &config->strategy->coding,
                                .selection = &config->strategy->selection,
                                .buckets = shared->buckets,
@@ -230,10 +230,32 @@ static void quiesce(gs_live_entity *entity, int64_t cut_step)
     gs_driver_quiesce(entity->driver, at, cut_step);
 }
 
+/* In a handover nobody is to stop: the leg that follows does. */
+static gs_cut cut_of(const gs_live_entity *entity)
+{
+    const gs_relay *relay = &entity->shared->relay;
+    return entity->leg < relay->count ? relay->list[entity->leg].layout.cut : GS_CUT_COMMON;
+}
+
 /* The step that all stop before, which the budget says. */
 static int64_t cut_step(const gs_live_entity *entity)
 {
-    return entity->shared->layout.cut == GS_CUT_OWN ? -1 : entity->shared->config.budget_steps;
+    return cut_of(entity) == GS_CUT_OWN ? -1 : entity->shared->config.budget_steps;
+}
+
+/* Everybody is to stop where it is, as far as its strategy does that. */
+static void stop_here(gs_live_entity *entity)
+{
+    entity->stops = true;
+    if (entity->self.role == GS_SERVER || cut_of(entity) == GS_CUT_OWN) {
+        quiesce(entity, cut_step(entity));
+    }
+}
+
+static void swap(gs_live_entity *entity, uint32_t leg)
+{
+    gs_time_ns at = stamp_plain(entity, GS_INPUT_SWAP, leg);
+    gs_driver_swap(entity->driver, at, leg);
 }
 
 static void begin_step(gs_live_entity *entity)
@@ -242,7 +264,12 @@ static void begin_step(gs_live_entity *entity)
     if (entity->quiesced || entity->in_backward) {
         return;
     }
-    if (shared->layout.cut == GS_CUT_COMMON && entity->passes_begun >= shared->budget_passes) {
+    if (entity->stops && cut_of(entity) == GS_CUT_OWN) {
+        quiesce(entity, -1);
+        return;
+    }
+    if (cut_of(entity) == GS_CUT_COMMON && entity->leg < shared->relay.count &&
+        entity->passes_begun + entity->passes_more >= shared->budget_passes) {
         quiesce(entity, entity->steps_begun);
         gs_live_count_more(shared, GS_COUNT_TOLD, 1);
         return;
@@ -363,7 +390,10 @@ static void heard(gs_live_entity *entity, gs_parcel *parcel)
         gs_driver_native_done(driver, stamp_native(entity), copy.slot);
         break;
     case GS_PARCEL_QUIESCE:
-        quiesce(entity, cut_step(entity));
+        stop_here(entity);
+        break;
+    case GS_PARCEL_SWAP:
+        swap(entity, copy.slot);
         break;
     case GS_PARCEL_PART:
     case GS_PARCEL_MESSAGE:

@@ -22,7 +22,8 @@ typedef struct gs_live_beat {
 /* What all entities of a run in this process share. */
 typedef struct gs_live_shared {
     gs_live_config config;
-    gs_layout layout;
+    gs_relay relay;   /* of the strategy: one leg, or those that follow one another */
+    gs_layout layout; /* of all of them */
     gs_streams streams;
     const gs_bucket_plan *buckets, *buckets_rebuilt; /* of the first step, and after it */
     uint32_t entity_count;                           /* workers and the servers the strategy uses */
@@ -63,7 +64,9 @@ typedef struct gs_live_entity {
     gs_driver *driver;
     gs_entity_memory memory;
     void *device;                 /* opened of config.device; NULL: none */
-    gs_wire *wire;                /* NULL: nothing is coded */
+    uint32_t leg;                 /* of the run; their count: the handover */
+    gs_wire *wire;                /* of the leg; NULL: nothing is coded */
+    gs_wire **wires;              /* [legs] */
     gs_staleness staleness;       /* of what it applied */
     gs_task_workspace *workspace; /* NULL: timing only, or a server */
     gs_arena arena; /* of driver and memory; used by the entity's own place while it runs */
@@ -83,14 +86,17 @@ typedef struct gs_live_entity {
 
     /* Worker. */
     int64_t steps_begun, passes_begun;
-    gs_plan plan; /* of the step under way */
+    gs_time_ns handover_ns; /* when it entered the last one */
+    int64_t passes_more;    /* counted on top since ranks agreed on a number: strategies/swap.h */
+    bool stops;             /* the budget of all gradients is used up */
+    gs_plan plan;           /* of the step under way */
     bool in_backward;
     bool quiesced;
     gs_live_computer *computer;
-    gs_live_shelf shelf;                          /* models to be evaluated */
-    int64_t shelved_step;                         /* of the last of them */
-    uint32_t native_groups[GS_COMMUNICATORS_MAX]; /* of its all-reduces, + 1; 0: not made */
-    int64_t next_look; /* mean steps, where each entity cuts on its own */
+    gs_live_shelf shelf;                  /* models to be evaluated */
+    int64_t shelved_step;                 /* of the last of them */
+    uint32_t native_groups[GS_LINES_MAX]; /* of its all-reduces, + 1; 0: not made */
+    int64_t next_look;                    /* mean steps, where each entity cuts on its own */
 } gs_live_entity;
 
 /* Driver and memory. Errors: GS_ENOMEM. */
@@ -140,6 +146,12 @@ void gs_live_look_drained(gs_live_entity *entity);
  * coded. live_native.c */
 bool gs_live_native(gs_live_entity *entity, uint32_t slot, const gs_op_signature *op,
                     gs_slice data);
+
+/* ---------------------------------------------------------------- legs: live_leg.c */
+
+/* gs_host_calls.leg and .not_swapped. */
+void gs_live_leg(void *host, gs_peer self, const gs_leg_turn *turn);
+void gs_live_leg_refused(void *host, gs_peer self, uint32_t leg, const char *why);
 
 /* ---------------------------------------------------------------- computing: live_compute.c */
 

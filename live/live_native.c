@@ -39,7 +39,7 @@ bool gs_live_native(gs_live_entity *entity, uint32_t slot, const gs_op_signature
     const gs_live_config *config = &shared->config;
     void *net;
     const gs_carrier *carrier = config->crew != NULL ? gs_crew_native(config->crew, &net) : NULL;
-    bool is_coded = shared->layout.communicators[op->communicator].coded && entity->wire != NULL;
+    bool is_coded = shared->layout.communicators[op->communicator].coded;
     gs_payload view = gs_entity_memory_view(&entity->memory, data);
     uint32_t group;
     if (carrier == NULL || op->kind != GS_ALL_REDUCE || is_coded || config->number != GS_FP32 ||

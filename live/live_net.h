@@ -26,6 +26,7 @@ typedef enum gs_parcel_kind {
     GS_PARCEL_WAKE,
     GS_PARCEL_COMPUTE,
     GS_PARCEL_QUIESCE,
+    GS_PARCEL_SWAP,   /* to the leg in slot, where a strategy cuts on its own */
     GS_PARCEL_NATIVE, /* a collective that the network ran has ended */
     GS_PARCEL_WORD /* of a process of the run to this one (live/crew.h), for no entity: its payload
                     */

@@ -81,6 +81,20 @@ static void quiesce(gs_live_shared *shared, uint32_t first)
     }
 }
 
+/* So many passes were taken: tells the workers which legs begin by that. */
+static void begin_legs(gs_live_shared *shared, int64_t passes, int64_t amount)
+{
+    const gs_job *job = shared->config.job;
+    for (uint32_t leg = 1; leg < shared->relay.count; leg++) {
+        int64_t from = shared->relay.list[leg].from_step * job->accumulation * job->ranks;
+        for (uint32_t i = 0; from > 0 && passes >= from && passes - amount < from && i < job->ranks;
+             i++) {
+            gs_parcel parcel = {.kind = GS_PARCEL_SWAP, .to = i, .slot = leg};
+            gs_live_post(shared, &parcel, false);
+        }
+    }
+}
+
 /* Of process 0. A strategy that cuts on its own has a budget of gradients, and all stop where they
  * are. Servers are told of the common cut when no worker can ask them for more than it owes. */
 static void counted(gs_live_shared *shared, gs_live_count what, int64_t amount)
@@ -90,6 +104,7 @@ static void counted(gs_live_shared *shared, gs_live_count what, int64_t amount)
     switch (what) {
     case GS_COUNT_PASSES:
         passes = atomic_fetch_add(&shared->all_passes, amount) + amount;
+        begin_legs(shared, passes, amount);
         if (shared->layout.cut == GS_CUT_OWN && passes >= budget && passes - amount < budget) {
             quiesce(shared, 0);
         }

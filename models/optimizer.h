@@ -62,6 +62,7 @@ typedef struct gs_optimizer_update {
     const struct gs_network *network; /* lars: whose parameters; others do not look */
     double rate_scale;                /* of this update: staleness, what a strategy says */
     double gradient_scale;            /* gradient holds so many times the true one; 0 means 1 */
+    double momentum_less;             /* the share of the momentum that is left out, 0..1 */
     int64_t updates;                  /* made before to this vector, 0: this is the first */
     int64_t samples;                  /* of all ranks that were learned from before this update */
 } gs_optimizer_update;

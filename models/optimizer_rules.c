@@ -89,6 +89,11 @@ static gs_element_update update_of(const gs_rule_step *step, size_t offset, size
     };
 }
 
+static float momentum_of(const gs_rule_step *step)
+{
+    return (float)(step->config->momentum * (1.0 - step->update->momentum_less));
+}
+
 void gs_rule_sgd(const gs_rule_step *step)
 {
     const gs_optimizer_config *config = step->config;
@@ -96,8 +101,8 @@ void gs_rule_sgd(const gs_rule_step *step)
     if (gs_optimizer_state_vectors(config) > 0) {
         update.form = config->nesterov ? GS_UPDATE_NESTEROV : GS_UPDATE_HEAVY_BALL;
     }
-    update.sgd = (gs_sgd_numbers){(float)step->rate, (float)config->momentum,
-                                  (float)config->weight_decay, step->factor};
+    update.sgd = (gs_sgd_numbers){(float)step->rate, momentum_of(step), (float)config->weight_decay,
+                                  step->factor};
     run(step, &update);
 }
 
@@ -143,7 +148,7 @@ static void apply_to_layer(const gs_rule_step *step, size_t offset, size_t count
     if (gs_optimizer_state_vectors(config) > 0) {
         part.form = GS_UPDATE_HEAVY_BALL;
     }
-    part.sgd = (gs_sgd_numbers){(float)step->rate, (float)config->momentum,
+    part.sgd = (gs_sgd_numbers){(float)step->rate, momentum_of(step),
                                 (float)(trust * config->weight_decay),
                                 (float)(trust * (double)step->factor)};
     run(step, &part);

@@ -75,16 +75,22 @@ static gs_status check_same_run(const gs_replay_config *config, const gs_layout 
 static gs_status make_buckets(gs_replay *replay, gs_error *err)
 {
     const gs_replay_config *config = &replay->config;
-    const gs_bucket_rule *rule = &replay->layout.buckets;
-    bool is_rebuilt = config->scenario != NULL && !replay->layout.gated;
-    replay->buckets = gs_bucket_plan_make(config->job, rule, NULL, &replay->arena);
-    if (is_rebuilt) {
-        replay->buckets_rebuilt =
-            gs_scenario_ready_buckets(config->scenario, config->job, rule, &replay->arena);
+    for (uint32_t i = 0; i < replay->relay.count; i++) {
+        gs_leg *leg = &replay->relay.list[i];
+        const gs_bucket_rule *rule = &leg->layout.buckets;
+        bool is_rebuilt = config->scenario != NULL && !leg->layout.gated;
+        leg->buckets = gs_bucket_plan_make(config->job, rule, NULL, &replay->arena);
+        if (is_rebuilt) {
+            leg->buckets_rebuilt =
+                gs_scenario_ready_buckets(config->scenario, config->job, rule, &replay->arena);
+        }
+        if (leg->buckets == NULL || (is_rebuilt && leg->buckets_rebuilt == NULL)) {
+            return gs_fail(err, GS_ENOMEM, "no memory for buckets");
+        }
     }
-    return replay->buckets != NULL && (!is_rebuilt || replay->buckets_rebuilt != NULL)
-               ? GS_OK
-               : gs_fail(err, GS_ENOMEM, "no memory for buckets");
+    replay->buckets = replay->relay.list[0].buckets;
+    replay->buckets_rebuilt = replay->relay.list[0].buckets_rebuilt;
+    return GS_OK;
 }
 
 static gs_status make_entities(gs_replay *replay, gs_error *err)
@@ -112,8 +118,9 @@ static gs_status make(gs_replay *replay, gs_error *err)
 {
     const gs_replay_config *config = &replay->config;
     const gs_strategy_choice *choice = config->strategy;
-    GS_TRY(gs_strategy_layout(choice->strategy, choice->config, config->job, &replay->layout, err));
-    replay->streams = gs_streams_of(&replay->layout, config->job, &choice->selection);
+    GS_TRY(gs_scenario_relay(choice, config->job, &replay->relay, err));
+    replay->layout = replay->relay.layout;
+    replay->streams = gs_relay_streams(&replay->relay, config->job);
     GS_TRY(check_same_run(config, &replay->layout, err));
     return make_entities(replay, err);
 }
@@ -227,6 +234,16 @@ static gs_status play_completion(gs_replay *replay, gs_replay_entity *entity,
     return GS_OK;
 }
 
+static gs_status play_swap(gs_replay *replay, gs_replay_entity *entity,
+                           const gs_input_record *record)
+{
+    if (entity->self.role != GS_WORKER || record->sequence >= replay->relay.count) {
+        return refuse(replay, record, "it has no such leg");
+    }
+    gs_driver_swap(entity->driver, record->at_ns, (uint32_t)record->sequence);
+    return GS_OK;
+}
+
 static gs_status play_turn(gs_replay *replay, gs_replay_entity *entity,
                            const gs_input_record *record)
 {
@@ -280,6 +297,9 @@ static gs_status play(gs_replay *replay, const gs_input_record *record)
     case GS_INPUT_SENT:
     case GS_INPUT_LATER:
         status = play_completion(replay, entity, record);
+        break;
+    case GS_INPUT_SWAP:
+        status = play_swap(replay, entity, record);
         break;
     case GS_INPUT_KIND_COUNT:
         break;

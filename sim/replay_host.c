@@ -351,6 +351,29 @@ static void drop(void *host, gs_peer self, gs_slice gradient)
     (void)host, (void)self, (void)gradient;
 }
 
+static void leg(void *host, gs_peer self, const gs_leg_turn *turn)
+{
+    gs_replay_entity *entity = host;
+    const gs_relay *relay = &entity->replay->relay;
+    (void)self;
+    entity->leg = turn->leg;
+    entity->wire = turn->leg < relay->count ? entity->wires[turn->leg] : NULL;
+    if (turn->leg == relay->count || turn->from == turn->to) {
+        return;
+    }
+    gs_entity_memory_resume(&entity->memory, &relay->list[turn->leg].layout, turn->passes);
+    if (entity->wire != NULL) {
+        gs_wire_forget(entity->wire);
+    }
+}
+
+static void moment(void *host, gs_peer self, uint32_t number, gs_slice slice, bool stores)
+{
+    gs_replay_entity *entity = host;
+    (void)self;
+    gs_entity_memory_moment(&entity->memory, number, slice, stores);
+}
+
 static void drained(void *host, gs_peer self)
 {
     (void)host, (void)self;
@@ -387,6 +410,8 @@ static const gs_host_calls calls = {
     .cancel_gradient = cancel_gradient,
     .end_step = end_step,
     .drop = drop,
+    .leg = leg,
+    .moment = moment,
     .drained = drained,
     .failed = failed,
 };
@@ -419,23 +444,23 @@ gs_status gs_replay_entity_init(gs_replay *replay, uint32_t number, gs_error *er
                                   : (gs_peer){GS_SERVER, (uint16_t)(number - ranks)};
     gs_entity_memory_config memory = {.job = config->job,
                                       .layout = &replay->layout,
-                                      .coding = &config->strategy->coding,
+                                      .more_vectors = replay->relay.code_vectors,
                                       .self = entity->self,
                                       .task = config->task,
                                       .batch_per_rank = config->recording->about.batch_per_rank,
                                       .number = (gs_number)config->recording->about.number,
                                       .staleness = &replay->staleness};
     GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &replay->arena, err));
-    if (memory.coding->codec != NULL) {
-        entity->wire = gs_wire_create(memory.coding, &entity->memory, &replay->arena);
-        if (entity->wire == NULL) {
-            return gs_fail(err, GS_ENOMEM, "no memory for entity %u of a replay", number);
-        }
+    entity->wires = gs_wires_create(&replay->relay, &entity->memory, &replay->arena);
+    if (entity->wires == NULL) {
+        return gs_fail(err, GS_ENOMEM, "no memory for entity %u of a replay", number);
     }
+    entity->wire = entity->wires[0];
     gs_driver_config driver = {.strategy = config->strategy->strategy,
                                .strategy_config = config->strategy->config,
                                .job = config->job,
-                               .layout = &replay->layout,
+                               .layout = &replay->relay.list[0].layout,
+                               .relay = replay->relay.count > 1 ? &replay->relay : NULL,
                                .coding = &config->strategy->coding,
                                .selection = &config->strategy->selection,
                                .buckets = replay->buckets,

@@ -36,7 +36,9 @@ typedef struct gs_replay_entity {
     gs_peer self;
     gs_driver *driver;
     gs_entity_memory memory;
-    gs_wire *wire;               /* NULL: nothing is coded */
+    uint32_t leg;                /* of the run; their count: the handover */
+    gs_wire *wire;               /* of the leg; NULL: nothing is coded */
+    gs_wire **wires;             /* [legs] */
     uint32_t check;              /* of its records so far */
     gs_replay_queue *coming;     /* [planes][entities]: sent to this one */
     gs_replay_queue *arrived;    /* [streams][ranks]: parts that were not absorbed */
@@ -55,7 +57,8 @@ typedef struct gs_replay_entity {
 
 struct gs_replay {
     gs_replay_config config;
-    gs_layout layout;
+    gs_relay relay;   /* as in live */
+    gs_layout layout; /* of all legs */
     gs_streams streams;
     const gs_bucket_plan *buckets, *buckets_rebuilt; /* as in live */
     gs_replay_entity *entities;                      /* workers, then servers */

@@ -34,12 +34,21 @@ static gs_status no_memory(const gs_sim *sim, gs_error *err)
 
 static gs_status make_buckets(gs_sim *sim, gs_error *err)
 {
-    const gs_bucket_rule *rule = &sim->layout.buckets;
-    sim->buckets = gs_bucket_plan_make(&sim->job, rule, NULL, &sim->arena);
-    sim->buckets_rebuilt =
-        sim->layout.gated ? sim->buckets
-                          : gs_scenario_ready_buckets(sim->scenario, &sim->job, rule, &sim->arena);
-    return sim->buckets != NULL && sim->buckets_rebuilt != NULL ? GS_OK : no_memory(sim, err);
+    for (uint32_t i = 0; i < sim->relay.count; i++) {
+        gs_leg *leg = &sim->relay.list[i];
+        const gs_bucket_rule *rule = &leg->layout.buckets;
+        leg->buckets = gs_bucket_plan_make(&sim->job, rule, NULL, &sim->arena);
+        leg->buckets_rebuilt =
+            leg->layout.gated
+                ? leg->buckets
+                : gs_scenario_ready_buckets(sim->scenario, &sim->job, rule, &sim->arena);
+        if (leg->buckets == NULL || leg->buckets_rebuilt == NULL) {
+            return no_memory(sim, err);
+        }
+    }
+    sim->buckets = sim->relay.list[0].buckets;
+    sim->buckets_rebuilt = sim->relay.list[0].buckets_rebuilt;
+    return GS_OK;
 }
 
 static gs_status make_noise(gs_sim *sim, gs_error *err)
@@ -165,7 +174,7 @@ static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
     gs_entity_memory_config memory = {
         .job = &sim->job,
         .layout = &sim->layout,
-        .coding = &sim->config.strategy->coding,
+        .more_vectors = sim->relay.code_vectors,
         .self = entity->self,
         .task = sim->task,
         .batch_per_rank = sim->scenario->workload.batch_per_rank,
@@ -173,10 +182,11 @@ static gs_status make_entity(gs_sim *sim, uint32_t index, gs_error *err)
         .staleness = &sim->staleness,
     };
     GS_TRY(gs_entity_memory_init(&entity->memory, &memory, &sim->arena, err));
-    if (memory.coding->codec != NULL) {
-        entity->wire = gs_wire_create(memory.coding, &entity->memory, &sim->arena);
-        return entity->wire != NULL ? GS_OK : no_memory(sim, err);
+    entity->wires = gs_wires_create(&sim->relay, &entity->memory, &sim->arena);
+    if (entity->wires == NULL) {
+        return no_memory(sim, err);
     }
+    entity->wire = entity->wires[0];
     return GS_OK;
 }
 
@@ -196,7 +206,8 @@ static gs_status make_drivers(gs_sim *sim, gs_error *err)
         .strategy = sim->config.strategy->strategy,
         .strategy_config = sim->config.strategy->config,
         .job = &sim->job,
-        .layout = &sim->layout,
+        .layout = &sim->relay.list[0].layout,
+        .relay = sim->relay.count > 1 ? &sim->relay : NULL,
         .coding = &sim->config.strategy->coding,
         .selection = &sim->config.strategy->selection,
         .buckets = sim->buckets,
@@ -271,7 +282,7 @@ static gs_status use_curve(gs_sim *sim, gs_error *err)
 /* What the scenario cannot give the strategy. */
 static gs_status check_layout(const gs_sim *sim, gs_error *err)
 {
-    const char *name = sim->config.strategy->strategy->name;
+    const char *name = sim->config.strategy->label;
     if (sim->layout.servers > sim->job.servers) {
         return gs_fail(err, GS_EINVAL,
                        "cluster.servers.count: %u, but %s needs %u servers; raise it",
@@ -293,8 +304,9 @@ static gs_status make(gs_sim *sim, gs_error *err)
     const gs_strategy_choice *choice = sim->config.strategy;
     GS_TRY(gs_scenario_job(scenario, &sim->arena, &sim->job, err));
     sim->job.seed = sim->config.seed;
-    GS_TRY(gs_strategy_layout(choice->strategy, choice->config, &sim->job, &sim->layout, err));
-    sim->streams = gs_streams_of(&sim->layout, &sim->job, &choice->selection);
+    GS_TRY(gs_scenario_relay(choice, &sim->job, &sim->relay, err));
+    sim->layout = sim->relay.layout;
+    sim->streams = gs_relay_streams(&sim->relay, &sim->job);
     GS_TRY(check_layout(sim, err));
     sim->entity_count = sim->job.ranks + sim->layout.servers;
     sim->entities = GS_TAKE(&sim->arena, gs_sim_entity, sim->entity_count);

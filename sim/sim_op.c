@@ -22,10 +22,9 @@ static bool make_plans(gs_sim *sim, gs_sim_op_line *line, uint32_t communicator,
                        gs_collective_kind kind, uint32_t *lanes)
 {
     const gs_communicator *of = &sim->layout.communicators[communicator];
-    const gs_selection *selection = &sim->config.strategy->selection;
     gs_choice choice;
     uint32_t count = 0;
-    while (gs_selection_candidate(selection, of, communicator, kind, count, &choice)) {
+    while (gs_relay_candidate(&sim->relay, communicator, kind, count, &choice)) {
         count++;
     }
     gs_op_site site = {.job = &sim->job,
@@ -37,7 +36,7 @@ static bool make_plans(gs_sim *sim, gs_sim_op_line *line, uint32_t communicator,
     line->plan_counts[kind] = count;
     bool ok = line->plans[kind] != NULL;
     for (uint32_t i = 0; ok && i < count; i++) {
-        (void)gs_selection_candidate(selection, of, communicator, kind, i, &choice);
+        (void)gs_relay_candidate(&sim->relay, communicator, kind, i, &choice);
         line->plans[kind][i] = gs_op_plan_create(&sim->net, &choice, &site, &sim->arena);
         ok = line->plans[kind][i] != NULL;
         uint32_t own = ok ? gs_op_plan_lanes(line->plans[kind][i]) : 0;
@@ -97,9 +96,8 @@ static gs_op_plan *plan_of(const gs_sim *sim, const gs_sim_op_line *line, const 
     if (count == 1) {
         return plans[0];
     }
-    gs_choice choice = gs_selection_choose(
-        &sim->config.strategy->selection, &sim->layout.communicators[op->communicator],
-        op->communicator, op->kind, op->elements * sim->job.element_bytes);
+    gs_choice choice = gs_relay_choose(&sim->relay, op->communicator, op->kind,
+                                       op->elements * sim->job.element_bytes);
     for (uint32_t i = 0; i < count; i++) {
         const gs_choice *of = &plans[i]->choice;
         if (of->program == choice.program && of->rings == choice.rings &&

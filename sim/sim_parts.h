@@ -1,8 +1,9 @@
-/* The inside of a run, shared by its ten files and nobody else: sim.c (make, run, result),
+/* The inside of a run, shared by its eleven files and nobody else: sim.c (make, run, result),
  * sim_worker.c (what a rank computes, and when), sim_curve.c (the model now and then),
  * sim_forward.c (where it waits for weights), sim_world.c (what drivers ask of the host),
  * sim_work.c (the numbers of a rank) and sim_sum.c (those of all-reduces), sim_look.c (what a
- * timeline is told), sim_diverge.c (why it diverged), sim_ahead.c (memory asked for ahead). */
+ * timeline is told), sim_leg.c (from one strategy to the next), sim_diverge.c (why it diverged),
+ * sim_ahead.c (memory asked for ahead). */
 #ifndef GS_SIM_SIM_PARTS_H
 #define GS_SIM_SIM_PARTS_H
 
@@ -87,6 +88,7 @@ typedef struct gs_sim_worker {
     gs_time_ns segment_ns;   /* of it that has been played, as the profile counts */
     gs_time_ns forward_ns;   /* of the forward pass likewise */
     uint32_t closed_buckets; /* [0, closed) whose weights the forward pass may not read yet */
+    int64_t passes_more;     /* counted on top since ranks agreed on a number: strategies/swap.h */
     bool has_gradient;       /* of this step */
     bool asked_again;        /* a GS_SIM_WORKER event is on its way */
     bool told;               /* to quiesce */
@@ -99,11 +101,21 @@ typedef struct gs_sim_worker {
     gs_plan plan;         /* of the step */
 } gs_sim_worker;
 
+/* The handover under way, between two legs of the run. */
+typedef struct gs_sim_handover {
+    uint32_t inside;                 /* workers */
+    gs_time_ns began_ns, drained_ns; /* the first one entered it, and the last */
+    int64_t bytes;                   /* sent by all entities since, less those before */
+    double distance;                 /* of the models then */
+} gs_sim_handover;
+
 typedef struct gs_sim_entity {
     gs_peer self;
     gs_driver *driver;
     gs_entity_memory memory;
-    gs_wire *wire;       /* NULL: nothing is coded */
+    uint32_t leg;        /* of the run; their count: the handover */
+    gs_wire *wire;       /* of the leg; NULL: nothing is coded */
+    gs_wire **wires;     /* [legs] */
     gs_tick stream_free; /* its stream of vector operations is busy until then */
     double vector_bytes_per_ns;
 } gs_sim_entity;
@@ -136,7 +148,10 @@ struct gs_sim {
     const gs_scenario *scenario;
     gs_arena arena;
     gs_job job;
-    gs_layout layout;
+    gs_relay relay;   /* of the strategy: one, or those that follow one another */
+    gs_layout layout; /* of all of them */
+    gs_sim_handover handover;
+    uint32_t timed; /* leg that all were told last to begin, by its time */
     gs_streams streams;
     bool learns; /* real gradients */
     gs_task *task;
@@ -165,8 +180,8 @@ struct gs_sim {
     gs_tick *sends_from;    /* [communicators][ranks]: nothing of the op under way is sent before */
     uint32_t *native_slots; /* [communicators][ranks]: slots of the ops that the host runs itself */
     gs_sim_sum *sums;       /* [groups of all communicators], by gs_group_ops_line; NULL: none */
-    bool may_sum[GS_COMMUNICATORS_MAX]; /* else numbers of theirs always travel in parts */
-    const gs_curve *curve;              /* of all-reduce; NULL: none */
+    bool may_sum[GS_LINES_MAX]; /* else numbers of theirs always travel in parts */
+    const gs_curve *curve;      /* of all-reduce; NULL: none */
     /* Ops that are timed as a whole: sim_op.h. */
     gs_network_mode network_mode;
     struct gs_sim_op_line *op_lines; /* [groups of all communicators], by gs_group_ops_line */
@@ -277,6 +292,10 @@ void gs_sim_check_models(gs_sim *sim);
 
 /* sim_ahead.c: before an event is handled, for those behind it. */
 void gs_sim_look_ahead(const gs_sim *sim);
+
+/* sim_leg.c: gs_host_calls.leg and .not_swapped. */
+void gs_sim_leg(void *host, gs_peer self, const gs_leg_turn *turn);
+void gs_sim_leg_refused(void *host, gs_peer self, uint32_t leg, const char *why);
 
 /* sim_world.c */
 extern const gs_host_calls gs_sim_host_calls;

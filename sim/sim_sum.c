@@ -18,7 +18,7 @@ static bool has_curve(const gs_sim *sim, uint32_t communicator)
 static bool may_sum(const gs_sim *sim, uint32_t communicator)
 {
     const gs_communicator *of = &sim->layout.communicators[communicator];
-    if (sim->entities[0].wire != NULL && of->coded) {
+    if (of->coded) {
         return false;
     }
     bool has_sums = (gs_communicator_kinds(of) >> GS_ALL_REDUCE & 1U) != 0;
@@ -36,9 +36,8 @@ static gs_sum_order order_of(const gs_sim *sim, const gs_op_signature *op, gs_sh
     if (has_curve(sim, op->communicator)) {
         return GS_SUM_ROUND;
     }
-    gs_choice choice = gs_selection_choose(
-        &sim->config.strategy->selection, &sim->layout.communicators[op->communicator],
-        op->communicator, op->kind, op->elements * sim->job.element_bytes);
+    gs_choice choice = gs_relay_choose(&sim->relay, op->communicator, op->kind,
+                                       op->elements * sim->job.element_bytes);
     *out = gs_choice_shape(&choice, &sim->job, group, 0, 0, op->elements);
     return out->order == NULL ? choice.program->order : GS_SUM_BY_PROGRAM;
 }

@@ -131,6 +131,13 @@ static void quiesce(gs_sim *sim, uint32_t index, int64_t cut_step)
     }
 }
 
+/* In a handover nobody is asked for a step, and the driver quiesces once it is over. */
+static gs_cut cut_of(const gs_sim *sim, uint32_t index)
+{
+    uint32_t leg = sim->entities[index].leg;
+    return leg < sim->relay.count ? sim->relay.list[leg].layout.cut : GS_CUT_OWN;
+}
+
 /* A strategy that cuts on its own has a budget of gradients, and all stop at once: a budget of
  * steps a worker would let the fast ones end while the slow ones still learn from nobody. */
 static void cut_everyone(gs_sim *sim)
@@ -140,6 +147,21 @@ static void cut_everyone(gs_sim *sim)
         if (sim->workers[index].phase == GS_WORKER_ASKS) {
             quiesce(sim, index, -1);
         }
+    }
+}
+
+/* Likewise where another strategy follows it: by the gradients of all ranks. */
+static void begin_timed_leg(gs_sim *sim, uint32_t index)
+{
+    uint32_t leg;
+    int64_t step;
+    if (!gs_driver_next_leg(sim->entities[index].driver, &leg, &step) || leg == sim->timed ||
+        sim->passes / sim->job.ranks < step * sim->job.accumulation) {
+        return;
+    }
+    sim->timed = leg;
+    for (uint32_t rank = 0; rank < sim->job.ranks; rank++) {
+        gs_driver_swap(sim->entities[rank].driver, now_ns(sim), leg);
     }
 }
 
@@ -211,7 +233,8 @@ static void ask(gs_sim *sim, uint32_t index)
     if (worker->phase == GS_WORKER_DONE || sim->ended) {
         return;
     }
-    if (sim->layout.cut == GS_CUT_COMMON && worker->passes >= sim->budget_passes) {
+    if (cut_of(sim, index) == GS_CUT_COMMON &&
+        worker->passes + worker->passes_more >= sim->budget_passes) {
         quiesce(sim, index, worker->step);
         return;
     }
@@ -272,7 +295,10 @@ static void end_backward(gs_sim *sim, uint32_t index)
     sim->passes += worker->micro_steps;
     gs_sim_curve_passes(sim, passes_before);
     gs_driver_backward_done(sim->entities[index].driver, now_ns(sim), worker->loss);
-    if (sim->layout.cut == GS_CUT_OWN && sim->passes / sim->job.ranks >= sim->budget_passes &&
+    if (sim->relay.count > 1 && cut_of(sim, index) == GS_CUT_OWN) {
+        begin_timed_leg(sim, index);
+    }
+    if (cut_of(sim, index) == GS_CUT_OWN && sim->passes / sim->job.ranks >= sim->budget_passes &&
         !sim->quiescing_all) {
         cut_everyone(sim);
     } else if (worker->phase == GS_WORKER_ASKS) {

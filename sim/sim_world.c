@@ -291,8 +291,7 @@ static bool start(void *host, gs_peer self, uint32_t slot, const gs_op_signature
     }
     *sends_from(sim, self.index, op) = entity_of(sim, self)->stream_free;
     const gs_group group = sim->layout.communicators[op->communicator].group;
-    const bool coded =
-        entity_of(sim, self)->wire != NULL && sim->layout.communicators[op->communicator].coded;
+    const bool coded = sim->layout.communicators[op->communicator].coded;
     if (coded || sim->curve == NULL || op->kind != GS_ALL_REDUCE || sim->job.ranks == 1 ||
         gs_group_size(group, sim->job.ranks) != sim->job.ranks) {
         bool needs_parts = coded || (sim->learns && !gs_sim_is_summed(sim, op));
@@ -629,6 +628,16 @@ static void drop(void *host, gs_peer self, gs_slice gradient)
     sim->dropped_elements += (double)gradient.length;
 }
 
+static void moment(void *host, gs_peer self, uint32_t number, gs_slice slice, bool stores)
+{
+    gs_sim *sim = host;
+    gs_sim_entity *entity = entity_of(sim, self);
+    enum { MOVES = 2 };
+    on_stream(sim, self, vector_ns(sim, entity, MOVES, slice.length), GS_SPAN_VECTOR);
+    gs_sim_work_settle(sim, index_of(sim, self));
+    gs_entity_memory_moment(&entity->memory, number, slice, stores);
+}
+
 static void drained(void *host, gs_peer self)
 {
     gs_sim *sim = host;
@@ -669,6 +678,9 @@ const gs_host_calls gs_sim_host_calls = {
     .cancel_gradient = cancel_gradient,
     .end_step = end_step,
     .drop = drop,
+    .leg = gs_sim_leg,
+    .not_swapped = gs_sim_leg_refused,
+    .moment = moment,
     .drained = drained,
     .failed = failed,
 };

@@ -33,12 +33,12 @@ void gs_driver_broke(gs_driver *driver, gs_status code, const char *format, ...)
 }
 
 /* Self-swap: the state moves before every hook, so that a pointer kept in it is found out. */
-static void swap_state(gs_driver *driver)
+void gs_driver_move_state(gs_driver *driver)
 {
     if (driver->state_spare == NULL) {
         return;
     }
-    size_t bytes = driver->config->layout->state_bytes[driver->entity.role];
+    size_t bytes = driver->room->state_bytes[driver->entity.role];
     void *old = driver->state;
     memcpy(driver->state_spare, old, bytes);
     memset(old, STATE_POISON, bytes);
@@ -56,21 +56,24 @@ void gs_driver_call(gs_driver *driver, gs_hook *hook, gs_event *event)
         return;
     }
     GS_ASSERT(driver->hooks_deep == 0); /* a host never calls the driver from inside a request */
-    swap_state(driver);
+    gs_driver_move_state(driver);
     event->at_ns = driver->now;
     driver->hooks_deep++;
     hook(driver, driver->state, event);
     driver->hooks_deep--;
+    if (driver->over) {
+        gs_driver_settle(driver);
+    }
 }
 
-static int64_t current_step(const gs_driver *driver)
+int64_t gs_driver_step_now(const gs_driver *driver)
 {
-    return driver->entity.role == GS_WORKER && driver->steps_begun > 0 ? driver->steps_begun - 1
-                                                                       : driver->steps_ended;
+    return driver->entity.role == GS_WORKER && driver->steps_begun > 0
+               ? driver->steps_begun - 1 + driver->begun_more
+               : driver->steps_ended;
 }
 
-/* Notes the time of an input; false: the driver takes none any more. */
-static bool take_input(gs_driver *driver, gs_time_ns at)
+bool gs_driver_take_input(gs_driver *driver, gs_time_ns at)
 {
     GS_ASSERT(at >= driver->now);
     driver->now = at;
@@ -81,28 +84,49 @@ static bool take_input(gs_driver *driver, gs_time_ns at)
 
 static bool create_state(gs_driver *driver, gs_arena *arena)
 {
-    size_t bytes = driver->config->layout->state_bytes[driver->entity.role];
+    size_t bytes = driver->room->state_bytes[driver->entity.role];
     driver->state = gs_arena_pack(arena, bytes, 1);
+    if (driver->config->relay != NULL) {
+        driver->leg.kept = gs_arena_pack(arena, bytes, 1);
+        if (driver->leg.kept == NULL) {
+            return false;
+        }
+    }
     if (driver->config->swap_state) {
         driver->state_spare = gs_arena_pack(arena, bytes, 1);
     }
     return driver->state != NULL && (!driver->config->swap_state || driver->state_spare != NULL);
 }
 
-static gs_driver *create(const gs_driver_config *shared, gs_peer entity, gs_arena *arena)
+/* Of any leg. */
+static uint32_t buckets_max(const gs_driver_config *config)
+{
+    uint32_t most = gs_bucket_count_max(config->job, &config->layout->buckets);
+    for (uint32_t i = 0; config->relay != NULL && i < config->relay->count; i++) {
+        uint32_t own = gs_bucket_count_max(config->job, &config->relay->list[i].layout.buckets);
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
+static gs_driver *create(const gs_driver_config *shared, const gs_driver_config *legs,
+                         gs_peer entity, gs_arena *arena)
 {
     gs_driver *driver = GS_TAKE(arena, gs_driver, 1);
     if (driver == NULL) {
         return NULL;
     }
     driver->config = shared;
+    driver->legs = legs;
     driver->entity = entity;
     driver->self = driver;
     driver->arena = arena;
+    driver->room = shared->relay != NULL ? &shared->relay->layout : shared->layout;
+    driver->leg.timed = shared->relay != NULL ? gs_relay_timed(shared->relay, 1) : 0;
+    driver->leg.absent = entity.role == GS_SERVER && entity.index >= shared->layout->servers;
     if (entity.role == GS_WORKER) {
         driver->buckets = driver->buckets_next = shared->buckets;
-        driver->bucket_units_left =
-            GS_PACK(arena, uint32_t, gs_bucket_count_max(shared->job, &shared->layout->buckets));
+        driver->bucket_units_left = GS_PACK(arena, uint32_t, buckets_max(shared));
         if (driver->bucket_units_left == NULL) {
             return NULL;
         }
@@ -122,18 +146,25 @@ gs_driver *gs_driver_create(const gs_driver_config *config, gs_arena *arena)
         return NULL;
     }
     *kept = *config;
-    return create(kept, config->self, arena);
+    const gs_driver_config *legs = NULL;
+    if (config->relay != NULL) {
+        legs = gs_driver_legs(config, arena);
+        if (legs == NULL) {
+            return NULL;
+        }
+    }
+    return create(kept, legs, config->self, arena);
 }
 
 gs_driver *gs_driver_create_like(const gs_driver *other, gs_peer self, gs_arena *arena)
 {
-    return create(other->config, self, arena);
+    return create(other->config, other->legs, self, arena);
 }
 
 void gs_driver_start(gs_driver *driver, gs_time_ns at)
 {
-    if (take_input(driver, at)) {
-        swap_state(driver);
+    if (gs_driver_take_input(driver, at) && !driver->leg.absent) {
+        gs_driver_move_state(driver);
         driver->hooks_deep++;
         driver->config->strategy->init(driver, driver->state);
         driver->hooks_deep--;
@@ -142,7 +173,7 @@ void gs_driver_start(gs_driver *driver, gs_time_ns at)
 
 void gs_driver_import(gs_driver *driver, gs_time_ns at, const void *state, size_t bytes)
 {
-    if (take_input(driver, at)) {
+    if (gs_driver_take_input(driver, at)) {
         driver->hooks_deep++;
         driver->config->strategy->import_state(driver, driver->state, state, bytes);
         driver->hooks_deep--;
@@ -161,6 +192,7 @@ static void open_step(gs_driver *driver, gs_plan plan)
     driver->cancelled = false;
     driver->plan = plan;
     driver->steps_begun++;
+    driver->passes_begun += plan.micro_steps;
 }
 
 /* The last one that begins at that step or before. */
@@ -231,20 +263,23 @@ static bool check_plan(gs_driver *driver, const gs_plan *plan)
 void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out)
 {
     *out = (gs_plan){.go = false};
-    if (!take_input(driver, at) || driver->quiescing) {
+    if (!gs_driver_take_input(driver, at) || driver->quiescing) {
         return;
     }
     GS_ASSERT(driver->entity.role == GS_WORKER && !driver->in_backward);
     GS_ASSERT(driver->hooks_deep == 0);
     driver->wake_asked = false;
     driver->held = false; /* it is being asked: a release in the hook has no effect */
-    swap_state(driver);
+    if (driver->config->relay != NULL && gs_driver_swaps_here(driver)) {
+        return;
+    }
+    gs_driver_move_state(driver);
     uint64_t services_before = driver->services_called;
     const gs_bucket_plan *buckets_before = driver->buckets;
     driver->buckets = driver->buckets_next;
-    gs_event event = {.at_ns = driver->now,
-                      .step = driver->steps_begun,
-                      .phase = phase_at(driver->config->job, driver->steps_begun)};
+    int64_t step = driver->steps_begun + driver->begun_more;
+    gs_event event = {
+        .at_ns = driver->now, .step = step, .phase = phase_at(driver->config->job, step)};
     driver->hooks_deep++;
     gs_plan plan = driver->config->strategy->step_begin(driver, driver->state, &event);
     driver->hooks_deep--;
@@ -265,7 +300,7 @@ void gs_driver_step_begin(gs_driver *driver, gs_time_ns at, gs_plan *out)
 
 void gs_driver_unit_ready(gs_driver *driver, gs_time_ns at, uint32_t unit)
 {
-    if (!take_input(driver, at)) {
+    if (!gs_driver_take_input(driver, at)) {
         return;
     }
     GS_ASSERT(driver->in_backward && driver->closed_buckets == 0);
@@ -278,21 +313,22 @@ void gs_driver_unit_ready(gs_driver *driver, gs_time_ns at, uint32_t unit)
     while (driver->in_backward && driver->bucket_launched < driver->buckets->bucket_count &&
            driver->bucket_units_left[driver->bucket_launched] == 0) {
         uint32_t ready = driver->bucket_launched++;
-        gs_event event = {
-            .step = current_step(driver), .bucket = ready, .slice = gs_bucket_slice(driver, ready)};
+        gs_event event = {.step = gs_driver_step_now(driver),
+                          .bucket = ready,
+                          .slice = gs_bucket_slice(driver, ready)};
         gs_driver_call(driver, driver->config->strategy->bucket_ready, &event);
     }
 }
 
 void gs_driver_backward_done(gs_driver *driver, gs_time_ns at, double loss)
 {
-    if (!take_input(driver, at)) {
+    if (!gs_driver_take_input(driver, at)) {
         return;
     }
     GS_ASSERT(driver->in_backward);
     GS_ASSERT(driver->bucket_launched == driver->buckets->bucket_count);
     driver->in_backward = false;
-    gs_event event = {.step = current_step(driver), .loss = loss};
+    gs_event event = {.step = gs_driver_step_now(driver), .loss = loss};
     gs_driver_call(driver, driver->config->strategy->backward_done, &event);
 }
 
@@ -305,7 +341,12 @@ void gs_driver_set_buckets(gs_driver *driver, const gs_bucket_plan *buckets)
 
 void gs_driver_quiesce(gs_driver *driver, gs_time_ns at, int64_t cut_step)
 {
-    if (!take_input(driver, at) || driver->quiescing) {
+    bool takes = gs_driver_take_input(driver, at);
+    if (takes && driver->config->relay != NULL) {
+        gs_driver_stop(driver);
+        return;
+    }
+    if (!takes || driver->quiescing) {
         return;
     }
     GS_ASSERT((cut_step < 0) == (driver->config->layout->cut == GS_CUT_OWN));
@@ -323,7 +364,8 @@ void gs_driver_message(gs_driver *driver, gs_time_ns at, const gs_message *messa
                         role_name(message->from), message->from.index, message->tag);
         return;
     }
-    if (!take_input(driver, at)) {
+    if (!gs_driver_take_input(driver, at) ||
+        (driver->config->relay != NULL && !gs_driver_is_of_leg(driver, message))) {
         return;
     }
     if (message->is_note && message->tag >= GS_TAGS_MAX) {
@@ -331,7 +373,7 @@ void gs_driver_message(gs_driver *driver, gs_time_ns at, const gs_message *messa
         return;
     }
     if (message->is_note) {
-        gs_event event = {.step = current_step(driver),
+        gs_event event = {.step = gs_driver_step_now(driver),
                           .from = message->from,
                           .tag = message->tag,
                           .is_note = true};
@@ -347,7 +389,7 @@ static void end_request(gs_driver *driver, uint32_t slot)
 {
     const request *done = &driver->requests[slot];
     bool is_message = done->kind == REQUEST_RECV;
-    gs_event event = {.step = current_step(driver), .op = done->id, .cookie = done->cookie};
+    gs_event event = {.step = gs_driver_step_now(driver), .op = done->id, .cookie = done->cookie};
     if (is_message) {
         event.slice = gs_driver_request_slice(done);
         event.from = driver->landed[slot].from;
@@ -414,7 +456,7 @@ bool gs_driver_enter(gs_driver *driver, const char *service)
         return false;
     }
     driver->services_called++;
-    if (driver->drained) {
+    if (driver->drained || driver->over) {
         gs_driver_broke(driver, GS_ECONTRACT, "%s: the entity has drained", service);
         return false;
     }
@@ -552,6 +594,7 @@ void gs_cancel_gradient(gs_world *world)
     } else {
         world->in_backward = false;
         world->cancelled = true;
+        world->passes_begun -= world->plan.micro_steps;
         world->closed_buckets = 0;
         world->config->calls->cancel_gradient(world->config->host, world->entity);
     }
@@ -595,8 +638,10 @@ void gs_drained(gs_world *world)
         gs_driver_broke(world, GS_ECONTRACT, "drained: nobody asked for it (quiesce comes first)");
         return;
     }
-    bool is_worker = world->entity.role == GS_WORKER;
-    if (is_worker && world->config->layout->cut == GS_CUT_COMMON &&
+    bool makes_steps = world->entity.role == GS_WORKER &&
+                       (world->config->relay == NULL ||
+                        world->leg.now < world->config->relay->count); /* no handover does */
+    if (makes_steps && world->config->layout->cut == GS_CUT_COMMON &&
         world->steps_ended < world->steps_begun) {
         gs_driver_broke(world, GS_ECONTRACT,
                         "drained: %lld steps began and %lld ended; end each by the last apply of "
@@ -610,13 +655,16 @@ void gs_drained(gs_world *world)
                         world->in_backward ? "a gradient is being computed" : left);
         return;
     }
+    if (gs_driver_leg_ends(world)) {
+        return;
+    }
     world->drained = true;
     world->config->calls->drained(world->config->host, world->entity);
 }
 
 void gs_driver_prefetch(const gs_driver *driver)
 {
-    gs_prefetch(driver, sizeof *driver);
+    gs_prefetch(driver, offsetof(gs_driver, leg));
 }
 
 /* The state and the units of buckets lie behind the driver, taken from one arena one after the

@@ -13,6 +13,7 @@
 #include "strategies/coding.h"
 #include "strategies/collective.h"
 #include "strategies/host.h"
+#include "strategies/relay.h"
 #include "strategies/selection.h"
 #include "strategies/strategy.h"
 
@@ -30,6 +31,7 @@ typedef struct gs_driver_config {
     gs_peer self;
     const gs_host_calls *calls;
     void *host;
+    const gs_relay *relay; /* of which the first is what stands above; NULL: it is the only one */
     bool swap_state; /* copy the state to another place before every hook, and poison the old one */
 } gs_driver_config;
 
@@ -62,6 +64,9 @@ void gs_driver_native_done(gs_driver *driver, gs_time_ns at, uint32_t slot);
  */
 void gs_driver_native_return(gs_driver *driver, gs_time_ns at, uint32_t slot,
                              const uint64_t *vertices);
+/* That leg is due by its time: a strategy that cuts on its own ends as soon as no gradient is under
+ * way. Nothing happens where another leg is next, or the strategy finds the common step itself. */
+void gs_driver_swap(gs_driver *driver, gs_time_ns at, uint32_t leg);
 /* cut_step: the common step, or -1 where the strategy cuts on its own. */
 void gs_driver_quiesce(gs_driver *driver, gs_time_ns at, int64_t cut_step);
 
@@ -78,6 +83,10 @@ void gs_driver_prefetch_behind(const gs_driver *driver, bool plays);
 
 /* Looks. */
 int64_t gs_driver_step(const gs_driver *driver); /* steps ended: applies with `last` */
+/* The leg that it is in; their count: the handover. And which one begins next by its time, and
+ * at which step; false: none. */
+uint32_t gs_driver_leg(const gs_driver *driver);
+bool gs_driver_next_leg(const gs_driver *driver, uint32_t *out_leg, int64_t *out_step);
 bool gs_driver_is_drained(const gs_driver *driver);
 bool gs_driver_has_failed(const gs_driver *driver);
 uint64_t gs_driver_ops_issued(const gs_driver *driver); /* requests so far: for recordings */

@@ -79,24 +79,18 @@ static bool gather_program(gathered *into, const gs_collective *program, const g
     return true;
 }
 
-static bool is_coded(const gs_driver *driver, uint32_t communicator)
-{
-    return driver->config->coding != NULL && driver->config->coding->codec != NULL &&
-           driver->config->layout->communicators[communicator].coded;
-}
-
 /* Of all programs that may run on a line. */
-static bool gather(const gs_driver *driver, uint32_t communicator, gathered *into)
+static bool gather(const gs_driver *driver, const line *on, gathered *into)
 {
     static const gs_communicator any = {.all_reduce = NULL};
     const gs_driver_config *config = driver->config;
-    const gs_communicator *of = &config->layout->communicators[communicator];
+    const gs_communicator *of = on->of;
     uint32_t self = gs_group_member(of->group, ranks_of(driver), driver->entity.index);
     uint32_t kinds = gs_communicator_kinds(of);
     for (int kind = 0; kind < GS_COLLECTIVE_KIND_COUNT; kind++) {
         gs_choice choice;
         for (uint32_t i = 0; (kinds >> kind & 1U) != 0 &&
-                             gs_selection_candidate(config->selection, of, communicator,
+                             gs_selection_candidate(on->selection, of, on->index,
                                                     (gs_collective_kind)kind, i, &choice);
              i++) {
             gs_shape shape = gs_choice_shape(&choice, config->job, of->group, self, 0, 0);
@@ -107,7 +101,7 @@ static bool gather(const gs_driver *driver, uint32_t communicator, gathered *int
     }
     static const gs_collective_kind coded[] = {GS_ALL_REDUCE, GS_ALL_GATHER, GS_ALL_TO_ALL};
     gs_shape shape = gs_shape_plain(gs_group_size(of->group, ranks_of(driver)), self, 0);
-    for (size_t i = 0; is_coded(driver, communicator) && i < sizeof coded / sizeof *coded; i++) {
+    for (size_t i = 0; on->coding != NULL && i < sizeof coded / sizeof *coded; i++) {
         if (!gather_program(into, gs_collective_for(&any, coded[i]), &shape)) {
             return false;
         }
@@ -128,10 +122,31 @@ static bool keep(edges *into, const gathered *found, gs_arena *arena)
     return true;
 }
 
+/* Whose a line is: of the strategy, or of one of the legs. false: no memory. */
+static bool assign_line(const gs_driver *driver, uint32_t number, gs_arena *arena)
+{
+    const gs_driver_config *config = driver->config;
+    line *assigned = &driver->lines[number];
+    assigned->index = number;
+    if (config->relay != NULL) {
+        uint32_t leg = gs_relay_of_line(config->relay, number);
+        config = &driver->legs[leg];
+        assigned->index = number - config->relay->list[leg].first_line;
+    }
+    assigned->of = &config->layout->communicators[assigned->index];
+    assigned->selection = config->selection;
+    bool is_coded = assigned->of->coded && config->coding != NULL && config->coding->codec != NULL;
+    assigned->coding = is_coded ? GS_PACK(arena, gs_coding_plan, 1) : NULL;
+    return assigned->coding != NULL || !is_coded;
+}
+
 static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena, gs_arena *scratch)
 {
     line *made = &driver->lines[communicator];
-    const gs_communicator *of = &driver->config->layout->communicators[communicator];
+    if (!assign_line(driver, communicator, arena)) {
+        return false;
+    }
+    const gs_communicator *of = made->of;
     gathered sources = {.arena = scratch, .sources = true};
     gathered targets = {.arena = scratch};
     GS_ASSERT(gs_group_tiles(of->group, ranks_of(driver)));
@@ -139,18 +154,14 @@ static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena,
     made->kinds = gs_communicator_kinds(of);
     made->first = made->last = GS_NO_SLOT;
     made->first_inbox = driver->inbox_count;
-    if (!gather(driver, communicator, &sources) || !gather(driver, communicator, &targets) ||
+    if (!gather(driver, made, &sources) || !gather(driver, made, &targets) ||
         !keep(&made->sources, &sources, arena) || !keep(&made->targets, &targets, arena)) {
         return false;
     }
     driver->inbox_count += sources.count;
     made->lanes = GS_PACK(arena, lane, sources.lanes);
     made->channels = GS_PACK(arena, uint32_t, targets.count);
-    if (is_coded(driver, communicator)) {
-        made->coding = GS_PACK(arena, gs_coding_plan, 1);
-    }
-    return made->lanes != NULL && made->channels != NULL &&
-           (made->coding != NULL || !is_coded(driver, communicator));
+    return made->lanes != NULL && made->channels != NULL;
 }
 
 static void open_line(gs_driver *driver, uint32_t communicator)
@@ -178,12 +189,12 @@ static void open_line(gs_driver *driver, uint32_t communicator)
 
 bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena)
 {
-    const gs_driver_config *config = driver->config;
-    uint32_t count = driver->entity.role == GS_WORKER ? config->layout->communicator_count : 0;
+    uint32_t count = driver->entity.role == GS_WORKER ? driver->room->communicator_count : 0;
     if (count == 0) {
         return true;
     }
-    GS_ASSERT(count <= GS_COMMUNICATORS_MAX);
+    GS_ASSERT(count <= GS_LINES_MAX);
+    driver->line_count = count;
     gs_arena scratch;
     gs_arena_init(&scratch);
     driver->lines = GS_TAKE(arena, line, count);
@@ -229,7 +240,7 @@ uint32_t gs_driver_inbox(const gs_driver *driver, uint32_t communicator, uint32_
                          uint32_t rank)
 {
     uint32_t ranks = ranks_of(driver);
-    if (communicator >= driver->config->layout->communicator_count || rank >= ranks) {
+    if (communicator >= driver->line_count || rank >= ranks) {
         return GS_NO_SLOT;
     }
     line *of = &driver->lines[communicator];
@@ -294,9 +305,8 @@ static void begin_dense(const gs_driver *driver, line *on)
 {
     const gs_driver_config *config = driver->config;
     const gs_op_signature *op = &on->op;
-    gs_choice choice =
-        gs_selection_choose(config->selection, &config->layout->communicators[op->communicator],
-                            op->communicator, op->kind, op->elements * config->job->element_bytes);
+    gs_choice choice = gs_selection_choose(on->selection, on->of, on->index, op->kind,
+                                           op->elements * config->job->element_bytes);
     uint32_t self = gs_group_member(on->group, ranks_of(driver), driver->entity.index);
     begin(on, choice.program,
           gs_choice_shape(&choice, config->job, on->group, self, op->root, op->elements),
@@ -529,7 +539,7 @@ static bool check_communicator(gs_world *world, uint32_t communicator, gs_collec
 {
     const char *service = gs_collective_kind_name(kind);
     if (gs_driver_has_communicator(world, service, communicator) &&
-        (world->lines[communicator].kinds >> kind & 1U) == 0) {
+        (world->lines[world->first_line + communicator].kinds >> kind & 1U) == 0) {
         gs_driver_broke(world, GS_ECONTRACT,
                         "%s: the layout does not declare it for communicator %u", service,
                         communicator);
@@ -549,13 +559,14 @@ static gs_op collective(gs_world *world, gs_collective_kind kind, uint32_t commu
     if (slot == GS_NO_SLOT) {
         return 0;
     }
-    line *on = &world->lines[communicator];
+    uint32_t number = world->first_line + communicator;
+    line *on = &world->lines[number];
     request *opened = &world->requests[slot];
     opened->cookie = label;
-    opened->step = world->steps_ended;
+    opened->step = world->steps_ended + world->ended_more;
     opened->order = world->collectives_issued++;
     opened->of.op.root = (uint16_t)root;
-    opened->of.op.communicator = (uint8_t)communicator;
+    opened->of.op.communicator = (uint8_t)number;
     opened->of.op.kind = (uint8_t)kind;
     gs_op_signature op = signature_of(opened, on->issued++);
     if (on->first == GS_NO_SLOT) {
@@ -565,7 +576,7 @@ static gs_op collective(gs_world *world, gs_collective_kind kind, uint32_t commu
     }
     on->last = slot;
     world->config->calls->issued(world->config->host, world->entity, &op);
-    gs_driver_line_start(world, communicator);
+    gs_driver_line_start(world, number);
     return opened->id;
 }
 

@@ -1,12 +1,14 @@
-/* The inside of the driver, shared by its four files and nobody else: driver.c (hooks and steps),
+/* The inside of the driver, shared by its five files and nobody else: driver.c (hooks and steps),
  * driver_requests.c (requests, lending, messages), driver_collectives.c (communicators),
- * driver_signals.c (sums of products, and what members agree on). */
+ * driver_signals.c (sums of products, and what members agree on), driver_swap.c (from one leg of a
+ * run to the next). */
 #ifndef GS_STRATEGIES_DRIVER_PARTS_H
 #define GS_STRATEGIES_DRIVER_PARTS_H
 
 #include "base/assert.h"
 #include "strategies/driver.h"
 #include "strategies/group.h"
+#include "strategies/swap.h"
 
 #define GS_NO_SLOT UINT32_MAX
 
@@ -110,6 +112,9 @@ typedef struct line {
     uint32_t *channels; /* [targets.count] the host's handles */
     edges sources;
     uint32_t first_inbox; /* of driver->inboxes: [sources.count] */
+    const gs_communicator *of;
+    const gs_selection *selection; /* of its leg, */
+    uint32_t index;                /* where it has this number */
 } line;
 
 /* The line of agreements of one communicator; the first one runs. In stages: members above the
@@ -134,15 +139,43 @@ typedef struct inbox {
     uint32_t lane;    /* that waits for the next one; GS_NO_SLOT: none */
 } inbox;
 
+/* Messages that have come and that nobody has taken, in order of arrival. */
+typedef struct message_queue {
+    gs_message *list;
+    uint32_t count, capacity;
+} message_queue;
+
+/* Where an entity is in a run of several legs. */
+typedef struct leg_state {
+    uint32_t now;   /* of relay; their count: the handover */
+    uint32_t timed; /* begins next by its time; their count: none */
+    uint32_t epoch; /* legs and handovers left behind */
+    bool absent;    /* a server that this leg does not use */
+    bool swapping;  /* its strategy is quiescing, and another one follows */
+    bool settling;  /* it is about to */
+    bool due;       /* the host says: by time, here */
+    bool is_asked;  /* by the strategy, */
+    uint32_t asked; /* for this leg */
+    bool stops;     /* the host has told the run to end in a handover */
+    uint32_t heard; /* of a server: workers that go on to another leg */
+    gs_swap swap;
+    int64_t passes_more; /* that it counts on top since ranks agreed */
+    void *kept;          /* state of the leg that follows itself */
+    size_t kept_bytes;
+    message_queue early; /* of entities that are further */
+} leg_state;
+
 struct gs_world {
     gs_driver *self;                /* of services that only look: they too hear of broken rules */
-    const gs_driver_config *config; /* the same for all drivers of a run, but for its `self` */
+    const gs_driver_config *config; /* of the present leg; the same for all drivers of a run, but
+                                       for its `self` */
     gs_time_ns now;
     void *state;
     void *state_spare; /* NULL unless swap_state */
     gs_peer entity;
     bool failed;
     bool drained;
+    bool over; /* of its leg it has; what follows begins once the hook has returned */
     bool quiescing;
     bool held; /* step_begin said hold */
     bool wake_asked;
@@ -151,6 +184,8 @@ struct gs_world {
     uint8_t hooks_deep;
     int64_t steps_begun;
     int64_t steps_ended;
+    int64_t begun_more, ended_more; /* that it counts on top since ranks agreed (gs_swap) */
+    int64_t passes_begun;           /* and not cancelled */
 
     /* Requests. */
     request *requests;
@@ -158,8 +193,9 @@ struct gs_world {
     uint32_t free_first;
     gs_op ops_issued;
     uint64_t collectives_issued;
-    lending *lent; /* [vectors] */
-    line *lines;
+    lending *lent;                   /* [vectors] */
+    line *lines;                     /* [line_count] of all legs */
+    uint32_t first_line, line_count; /* first: of the present leg's */
 
     /* Buckets of this step. */
     const gs_bucket_plan *buckets;
@@ -175,15 +211,19 @@ struct gs_world {
     uint32_t copies_outstanding;
     uint64_t code_key; /* of the last gs_code */
     uint32_t posted_first, posted_last;
-    landing *landed;    /* [request_capacity]; NULL: the layout has no point to point */
-    gs_message *queued; /* arrived without a recv, in order of arrival */
-    uint32_t queued_count, queued_capacity;
-    gs_arena *arena; /* for the queue to grow */
+    landing *landed;      /* [request_capacity]; NULL: no layout has point to point */
+    message_queue queued; /* arrived without a recv */
+    gs_arena *arena;      /* for the queue to grow */
 
-    round_line *rounds; /* [communicators] of agreements */
+    round_line *rounds; /* [line_count] of agreements */
     voice *voices;      /* [request_capacity]; NULL: no communicator agrees */
     inbox *inboxes;
     uint32_t inbox_count;
+
+    /* Legs. */
+    const gs_layout *room;        /* for all of them */
+    const gs_driver_config *legs; /* [legs + 1] what is different in each; NULL: there is one */
+    leg_state leg;
 };
 
 /* Ends the run: "worker 3, step 12, allreduce: " and the text. */
@@ -193,6 +233,29 @@ void gs_driver_broke(gs_driver *driver, gs_status code, const char *format, ...)
 /* Hooks that inputs of several files lead to. Nothing happens after a failure or when drained. */
 typedef void gs_hook(gs_world *world, void *state, const gs_event *event);
 void gs_driver_call(gs_driver *driver, gs_hook *hook, gs_event *event);
+
+/* Notes the time of an input; false: the driver takes none any more. */
+bool gs_driver_take_input(gs_driver *driver, gs_time_ns at);
+/* The step that hooks are told, and the state that they see is another place's from now on. */
+int64_t gs_driver_step_now(const gs_driver *driver);
+void gs_driver_move_state(gs_driver *driver);
+
+/* What each leg, and the handover, makes of a driver's config. NULL: no memory. */
+const gs_driver_config *gs_driver_legs(const gs_driver_config *config, gs_arena *arena);
+
+/* Whether what the entity does at this place is another leg's begin: it has begun then. */
+bool gs_driver_swaps_here(gs_driver *driver);
+/* The run is to end: of workers at once, or once the handover is over; they tell the servers. */
+void gs_driver_stop(gs_driver *driver);
+/* After a hook: what is over makes place for what follows. */
+void gs_driver_settle(gs_driver *driver);
+/* Whether a message is not for the strategy of now; it was taken care of then. */
+bool gs_driver_is_of_leg(gs_driver *driver, const gs_message *message);
+/* A strategy has drained in a run that goes on: true. */
+bool gs_driver_leg_ends(gs_driver *driver);
+void gs_driver_keep(gs_driver *driver, message_queue *queue, const gs_message *message);
+/* What receives are still posted for are of no use to what follows. */
+void gs_driver_forget_receives(gs_driver *driver);
 
 bool gs_driver_requests_create(gs_driver *driver, gs_arena *arena);
 bool gs_driver_lines_create(gs_driver *driver, gs_arena *arena);

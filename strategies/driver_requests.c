@@ -5,14 +5,14 @@
 
 bool gs_driver_requests_create(gs_driver *driver, gs_arena *arena)
 {
-    uint32_t capacity = driver->config->layout->outstanding_max[driver->entity.role];
-    uint32_t vectors = gs_driver_vector_count(driver);
+    uint32_t capacity = driver->room->outstanding_max[driver->entity.role];
+    uint32_t vectors = GS_OWN + driver->room->own_vectors[driver->entity.role];
     driver->requests = GS_TAKE(arena, request, capacity);
     driver->lent = GS_PACK(arena, lending, vectors);
     if (driver->requests == NULL || driver->lent == NULL) {
         return false;
     }
-    if (driver->config->layout->point_to_point) {
+    if (driver->room->point_to_point) {
         driver->landed = GS_PACK(arena, landing, capacity);
         if (driver->landed == NULL) {
             return false;
@@ -222,7 +222,8 @@ static bool check_tag(gs_driver *driver, const char *service, uint16_t tag)
 static gs_message message_to(const gs_driver *driver, gs_peer to, uint16_t tag, int64_t length,
                              const int64_t meta[4])
 {
-    gs_message message = {.from = driver->entity, .to = to, .tag = tag, .length = length};
+    gs_message message = {
+        .from = driver->entity, .to = to, .tag = tag, .epoch = driver->leg.epoch, .length = length};
     if (meta != NULL) {
         memcpy(message.meta, meta, sizeof message.meta);
     }
@@ -355,12 +356,13 @@ gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64
     posted->cookie = cookie;
     posted->of.message.peer = from;
     posted->of.message.tag = tag;
-    for (uint32_t i = 0; i < world->queued_count; i++) {
-        gs_message message = world->queued[i];
+    message_queue *queued = &world->queued;
+    for (uint32_t i = 0; i < queued->count; i++) {
+        gs_message message = queued->list[i];
         if (fits(from, tag, &message)) {
-            world->queued_count--;
-            memmove(&world->queued[i], &world->queued[i + 1],
-                    (world->queued_count - i) * sizeof *world->queued);
+            queued->count--;
+            memmove(&queued->list[i], &queued->list[i + 1],
+                    (queued->count - i) * sizeof *queued->list);
             if (land(world, posted, &message)) {
                 world->config->calls->later(world->config->host, world->entity, slot);
             }
@@ -376,22 +378,32 @@ gs_op gs_recv(gs_world *world, gs_peer from, uint16_t tag, gs_slice into, uint64
     return posted->id;
 }
 
-static void queue_message(gs_driver *driver, const gs_message *message)
+void gs_driver_keep(gs_driver *driver, message_queue *queue, const gs_message *message)
 {
-    if (driver->queued_count == driver->queued_capacity) {
-        uint32_t capacity = driver->queued_capacity == 0 ? 8 : 2 * driver->queued_capacity;
+    if (queue->count == queue->capacity) {
+        uint32_t capacity = queue->capacity == 0 ? 8 : 2 * queue->capacity;
         gs_message *grown = GS_TAKE(driver->arena, gs_message, capacity);
         if (grown == NULL) {
             gs_driver_broke(driver, GS_ENOMEM, "no memory for a queue of %u messages", capacity);
             return;
         }
-        if (driver->queued_count > 0) {
-            memcpy(grown, driver->queued, driver->queued_count * sizeof *grown);
+        if (queue->count > 0) {
+            memcpy(grown, queue->list, queue->count * sizeof *grown);
         }
-        driver->queued = grown;
-        driver->queued_capacity = capacity;
+        queue->list = grown;
+        queue->capacity = capacity;
     }
-    driver->queued[driver->queued_count++] = *message;
+    queue->list[queue->count++] = *message;
+}
+
+void gs_driver_forget_receives(gs_driver *driver)
+{
+    for (uint32_t slot = driver->posted_first; slot != GS_NO_SLOT;) {
+        uint32_t next = driver->requests[slot].next;
+        gs_driver_request_close(driver, slot);
+        slot = next;
+    }
+    driver->posted_first = driver->posted_last = GS_NO_SLOT;
 }
 
 void gs_driver_match(gs_driver *driver, const gs_message *message)
@@ -416,7 +428,7 @@ void gs_driver_match(gs_driver *driver, const gs_message *message)
         }
         before = slot;
     }
-    queue_message(driver, message);
+    gs_driver_keep(driver, &driver->queued, message);
 }
 
 /* ---------------------------------------------------------------- time */
@@ -496,8 +508,8 @@ static void put_text(char *out, size_t out_bytes, const gs_error *text)
 bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
 {
     gs_error text;
-    if (driver->queued_count > 0) {
-        const gs_message *message = &driver->queued[0];
+    if (driver->queued.count > 0) {
+        const gs_message *message = &driver->queued.list[0];
         (void)gs_fail(&text, GS_ECONTRACT, "a message of %s %d with tag %u was never received",
                       message->from.role == GS_WORKER ? "worker" : "server", message->from.index,
                       message->tag);
@@ -505,7 +517,8 @@ bool gs_driver_leftovers(const gs_driver *driver, char *out, size_t out_bytes)
         return true;
     }
     for (uint32_t i = 0; i < driver->inbox_count; i++) {
-        if (driver->inboxes[i].parts > 0) {
+        uint32_t of = driver->inboxes[i].communicator - driver->first_line;
+        if (driver->inboxes[i].parts > 0 && of < driver->config->layout->communicator_count) {
             (void)gs_fail(
                 &text, GS_ECONTRACT, "%u parts of worker %u on communicator %u were never received",
                 driver->inboxes[i].parts, driver->inboxes[i].rank, driver->inboxes[i].communicator);

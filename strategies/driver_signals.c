@@ -101,8 +101,10 @@ static void tell(gs_driver *driver, uint32_t communicator, uint32_t member, cons
     gs_message note = {
         .from = driver->entity,
         .to = {GS_WORKER, (uint16_t)rank_of(driver, communicator, member)},
-        .tag = (uint16_t)(GS_TAGS_MAX + communicator * GS_AGREE_KINDS + said->kind),
+        .tag = (uint16_t)(GS_TAGS_MAX + driver->lines[communicator].index * GS_AGREE_KINDS +
+                          said->kind),
         .is_note = true,
+        .epoch = driver->leg.epoch,
     };
     memcpy(note.meta, said->values, sizeof said->values);
     note.meta[GS_AGREE_VALUES] = (int64_t)said->label;
@@ -157,7 +159,7 @@ static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena)
 {
     round_line *made = &driver->rounds[communicator];
     made->first = made->last = GS_NO_SLOT;
-    if (!gs_communicator_agrees(&driver->config->layout->communicators[communicator])) {
+    if (!gs_communicator_agrees(driver->lines[communicator].of)) {
         return true;
     }
     while (members_of(driver, communicator) >> (made->rounds + 1) != 0) {
@@ -168,20 +170,15 @@ static bool make_line(gs_driver *driver, uint32_t communicator, gs_arena *arena)
     return made->has_come != NULL && made->came != NULL;
 }
 
-static uint32_t line_count(const gs_driver *driver)
-{
-    return driver->entity.role == GS_WORKER ? driver->config->layout->communicator_count : 0;
-}
-
 bool gs_driver_rounds_create(gs_driver *driver, gs_arena *arena)
 {
-    uint32_t count = line_count(driver);
+    uint32_t count = driver->line_count;
     driver->rounds = count > 0 ? GS_PACK(arena, round_line, count) : NULL;
     bool ok = count == 0 || driver->rounds != NULL;
     bool agrees = false;
     for (uint32_t i = 0; ok && i < count; i++) {
         ok = make_line(driver, i, arena);
-        agrees |= gs_communicator_agrees(&driver->config->layout->communicators[i]);
+        agrees |= gs_communicator_agrees(driver->lines[i].of);
     }
     if (ok && agrees) {
         driver->voices = GS_PACK(arena, voice, driver->request_capacity);
@@ -237,8 +234,10 @@ static uint32_t place_of(const gs_driver *driver, uint32_t communicator, uint32_
 
 void gs_driver_rounds_note(gs_driver *driver, const gs_message *note)
 {
-    uint32_t communicator = (note->tag - (uint32_t)GS_TAGS_MAX) / GS_AGREE_KINDS;
-    bool is_known = note->from.role == GS_WORKER && communicator < line_count(driver);
+    uint32_t own = (note->tag - (uint32_t)GS_TAGS_MAX) / GS_AGREE_KINDS;
+    uint32_t communicator = driver->first_line + own;
+    bool is_known = note->from.role == GS_WORKER && driver->config->self.role == GS_WORKER &&
+                    own < driver->config->layout->communicator_count;
     uint32_t place = is_known ? place_of(driver, communicator, note->from.index) : GS_NO_SLOT;
     if (place == GS_NO_SLOT || driver->rounds[communicator].has_come[place]) {
         gs_driver_broke(driver, GS_EMISMATCH,
@@ -274,7 +273,7 @@ bool gs_driver_rounds_wait(const gs_driver *driver, uint32_t communicator, uint3
 
 bool gs_driver_rounds_left(const gs_driver *driver, uint32_t *out_rank)
 {
-    for (uint32_t i = 0; i < line_count(driver); i++) {
+    for (uint32_t i = 0; i < driver->line_count; i++) {
         const round_line *on = &driver->rounds[i];
         for (uint32_t stage = 0; on->came != NULL && stage <= on->rounds + 1; stage++) {
             part how = part_in(driver, i, stage);
@@ -297,7 +296,7 @@ static bool may_agree(gs_world *world, uint32_t communicator, gs_agree_kind kind
     if ((uint32_t)kind >= GS_AGREE_KINDS) {
         gs_driver_broke(world, GS_ECONTRACT, "agree: no kind %u; there are %d", (unsigned)kind,
                         GS_AGREE_KINDS);
-    } else if (world->rounds[communicator].came == NULL) {
+    } else if (world->rounds[world->first_line + communicator].came == NULL) {
         gs_driver_broke(world, GS_ECONTRACT,
                         "agree: the layout does not declare it for communicator %u", communicator);
     }
@@ -315,21 +314,22 @@ gs_op gs_agree(gs_world *world, uint32_t communicator, gs_agree_kind kind,
     if (slot == GS_NO_SLOT) {
         return 0;
     }
+    uint32_t number = world->first_line + communicator;
     request *opened = &world->requests[slot];
     opened->cookie = label;
-    opened->of.op.communicator = (uint8_t)communicator;
+    opened->of.op.communicator = (uint8_t)number;
     voice *own = &world->voices[slot];
     *own = (voice){.kind = kind, .label = label};
     for (int i = 0; i < GS_AGREE_VALUES; i++) {
         own->values[i] = canonical(values[i]);
     }
-    round_line *on = &world->rounds[communicator];
+    round_line *on = &world->rounds[number];
     if (on->first == GS_NO_SLOT) {
         on->first = slot;
     } else {
         world->requests[on->last].next = slot;
     }
     on->last = slot;
-    gs_driver_rounds_start(world, communicator);
+    gs_driver_rounds_start(world, number);
     return opened->id;
 }

@@ -16,6 +16,7 @@ typedef struct gs_message {
     gs_peer to;
     uint16_t tag;
     bool is_note;
+    uint32_t epoch; /* of the sender: legs and handovers that it has left behind */
     int64_t meta[4];
     int64_t length; /* elements */
     bool coded;     /* by the codec */
@@ -49,6 +50,15 @@ static inline bool gs_is_wire(gs_slice part)
 {
     return part.vector >= GS_WIRE_FIRST;
 }
+
+/* From one leg to another (strategies/relay.h). */
+typedef struct gs_leg_turn {
+    uint32_t leg;   /* that is entered; the count of legs: the handover */
+    uint32_t from;  /* the last one, */
+    uint32_t to;    /* and the next */
+    bool asked;     /* by the strategy, else by its time */
+    int64_t passes; /* once the next one is entered: passes that every worker counts as begun */
+} gs_leg_turn;
 
 typedef struct gs_host_calls {
     /* Handle of channel `channel` of a communicator from -> to, one way; called while drivers are
@@ -120,6 +130,15 @@ typedef struct gs_host_calls {
     void (*end_step)(void *host, gs_peer self);
     /* So much of a gradient was begun and is not used. */
     void (*drop)(void *host, gs_peer self, gs_slice gradient);
+    /* The entity enters a leg of its run; their count: the handover between two. Then its step
+     * counts as if so many passes had begun at every worker, and the leg it comes from; first:
+     * a run's first leg is entered without a word. NULL: runs of one leg. */
+    void (*leg)(void *host, gs_peer self, const gs_leg_turn *turn);
+    /* Moment `number` of the optimizer of PARAM, at a slice of that length and offset: into the
+     * slice, or from it. On the entity's stream. NULL: as leg. */
+    void (*moment)(void *host, gs_peer self, uint32_t number, gs_slice slice, bool stores);
+    /* What the strategy asked for is not done, and why; NULL: nobody listens. */
+    void (*not_swapped)(void *host, gs_peer self, uint32_t leg, const char *why);
     /* The entity is drained. */
     void (*drained)(void *host, gs_peer self);
     /* A rule was broken, or ranks disagree: the run ends. The driver does nothing more after this.

@@ -105,6 +105,7 @@ gs_status gs_ps_layout(gs_ps_kind kind, const char *name, const gs_ps_config *co
         .outstanding_max = {servers * (pieces + (rule.restarts ? 2 : 1)), pieces + job->ranks},
         .gradients_per_update = rule.gather,
         .point_to_point = true,
+        .shares_servers = true,
         .sends_coded = true,
         .applies_slices = servers > 1,
         .cancels = rule.restarts,

@@ -106,7 +106,7 @@ static uint32_t channels_of(const gs_layout *layout, const gs_job *job,
 gs_streams gs_streams_of(const gs_layout *layout, const gs_job *job, const gs_selection *selection)
 {
     gs_streams streams = {.communicator_count = layout->communicator_count};
-    GS_ASSERT(layout->communicator_count <= GS_COMMUNICATORS_MAX);
+    GS_ASSERT(layout->communicator_count <= GS_LINES_MAX);
     for (uint32_t i = 0; i < layout->communicator_count; i++) {
         streams.first[i + 1] = streams.first[i] + channels_of(layout, job, selection, i);
     }

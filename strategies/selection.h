@@ -52,7 +52,7 @@ gs_shape gs_choice_shape(const gs_choice *choice, const gs_job *job, gs_group gr
 
 /* The streams of all communicators; what is not of a communicator follows. */
 typedef struct gs_streams {
-    uint32_t first[GS_COMMUNICATORS_MAX + 1]; /* [communicator_count + 1] */
+    uint32_t first[GS_LINES_MAX + 1]; /* [communicator_count + 1] */
     uint32_t communicator_count;
 } gs_streams;
 

@@ -80,6 +80,7 @@ typedef struct gs_job {
     uint32_t node_ranks;  /* workers on each node; 0: not the same on all */
     int64_t accumulation; /* forward and backward passes per step that the workload asks for */
     int64_t budget_steps; /* of each rank, by the workload's budget; 0: unknown */
+    uint32_t moments;     /* vectors of the model's size that the optimizer keeps */
     uint64_t seed;
     /* [2 * ranks]: workers in the order in which rings of all of them go, then the place of each;
      * NULL: by number. Owner: the host. */
@@ -126,7 +127,10 @@ typedef struct gs_communicator {
     bool coded;             /* its all-reduces carry a codec, where one is chosen */
 } gs_communicator;
 
-enum { GS_COMMUNICATORS_MAX = 8 };
+enum {
+    GS_COMMUNICATORS_MAX = 8, /* of a strategy */
+    GS_LINES_MAX = 32         /* of all legs of a run together (strategies/relay.h) */
+};
 
 /* Where a run may stop: at a step that all agree on, or each entity on its own. */
 typedef enum gs_cut { GS_CUT_COMMON, GS_CUT_OWN } gs_cut;
@@ -140,16 +144,17 @@ typedef struct gs_layout {
     uint32_t copies_max[GS_ROLE_COUNT];      /* outstanding sends with GS_SEND_COPY */
     uint32_t outstanding_max[GS_ROLE_COUNT]; /* outstanding requests of one entity */
     uint32_t communicator_count;
-    gs_communicator communicators[GS_COMMUNICATORS_MAX]; /* numbered from 0 */
-    bool point_to_point;                                 /* uses send, recv or note */
+    gs_communicator communicators[GS_LINES_MAX]; /* numbered from 0 */
+    bool point_to_point;                         /* uses send, recv or note */
     uint32_t optimizer_shards; /* ranks that the optimizer of the workers is spread over; 0: 1 */
     bool applies_slices; /* the optimizer gets less than a whole vector: not with one that looks at
                             all of it (clipping, lars, a dynamic loss scale) */
     bool ordered;        /* issues collectives in one order over all communicators, as NCCL wants */
     bool sends_coded;    /* some of its sends ask for GS_SEND_CODED */
     bool no_residual;    /* its coded sends have no use for a memory of the codec's */
-    bool gated;      /* some plans leave buckets closed: buckets stay in reverse parameter order */
-    bool cancels;    /* its workers may stop a gradient that is under way */
+    bool gated; /* some plans leave buckets closed: buckets stay in reverse parameter order */
+    bool shares_servers; /* server s has shard s of the weights (strategies/ps_shard.h); else all */
+    bool cancels;        /* its workers may stop a gradient that is under way */
     bool bytes_vary; /* how much it sends follows from what it learns: wire_bytes is of the start */
     bool learns_apart; /* between averages each worker has a model of its own: the one that is
                           trained is their mean, by model_view */

@@ -123,6 +123,16 @@ void gs_cancel_gradient(gs_world *world);
 /* Ends in op_done with this cookie, `after_ns` or more from now: the only way to wait for time. */
 gs_op gs_timer(gs_world *world, gs_time_ns after_ns, uint64_t cookie);
 
+/* Legs of the run (strategies/relay.h), 1 where it has no others; and the one it is in. */
+uint32_t gs_leg_count(const gs_world *world);
+uint32_t gs_leg_now(const gs_world *world);
+/* Asks that this strategy ends with the step under way, and that leg follows it; the present one
+ * too. Of workers, each of whom must ask in the same step for the same leg: after an agreement.
+ * Who asks twice in a step means the last. Nothing comes of it, and the host says so, in a run of
+ * one leg, once the run or the leg is to end, and where a leg begins by its time at that
+ * step. */
+void gs_ask_swap(gs_world *world, uint32_t leg);
+
 /* Ask step_begin again on a later turn; not sticky, without effect when the worker is not held. */
 void gs_release(gs_world *world);
 

@@ -227,6 +227,23 @@ void small_job_code(small_job *job, const char *codec_text)
         gs_compose_momentum(&job->choice.coding, &job->scenario.workload.task.optimizer);
 }
 
+void small_job_then(small_job *job, const gs_strategy *strategy, const char *text,
+                    const char *codec_text, int64_t from_step)
+{
+    gs_strategy_choice first = job->choice;
+    if (first.then == NULL) {
+        first.first_label = first.label;
+        first.then = GS_TAKE(&job->arena, gs_strategy_choice, GS_LEGS_MAX);
+        GS_ASSERT(first.then != NULL);
+    }
+    small_job_use(job, strategy, text);
+    small_job_code(job, codec_text);
+    job->choice.from_step = from_step;
+    job->choice.from = "a step";
+    first.then[first.then_count++] = job->choice;
+    job->choice = first;
+}
+
 gs_sim_result small_job_run(const gs_sim_config *config)
 {
     gs_error err = {.text = ""};

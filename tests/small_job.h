@@ -45,6 +45,10 @@ void small_job_use(small_job *job, const gs_strategy *strategy, const char *stra
  * its own do. */
 const char *small_job_short(const gs_strategy *strategy);
 
+/* Another strategy follows at that step (strategies/relay.h), with parameters and codec likewise. */
+void small_job_then(small_job *job, const gs_strategy *strategy, const char *strategy_text,
+                    const char *codec_text, int64_t from_step);
+
 /* All-reduces run by that program, with what it takes of rings (2), nodes (of 2, where ranks are
  * even) and pieces (of 1 KiB). */
 void small_job_choose(small_job *job, const gs_collective *program);

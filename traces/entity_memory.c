@@ -76,11 +76,12 @@ gs_status gs_entity_memory_init(gs_entity_memory *memory, const gs_entity_memory
                                 gs_arena *arena, gs_error *err)
 {
     const gs_task *task = config->task;
-    uint32_t vectors =
-        GS_OWN + config->layout->own_vectors[config->self.role] + gs_coding_vectors(config->coding);
+    uint32_t vectors = GS_OWN + config->layout->own_vectors[config->self.role] +
+                       gs_coding_vectors(config->coding) + config->more_vectors;
     size_t count = task != NULL ? gs_task_parameter_count(task) : 0;
     size_t state_floats = task != NULL ? gs_task_state_floats(task) : 0;
-    *memory = (gs_entity_memory){.config = *config};
+    *memory = (gs_entity_memory){.config = *config,
+                                 .gradients_per_update = config->layout->gradients_per_update};
     if (task != NULL &&
         gs_compose_optimizer(config->layout, gs_task_optimizer(task), err) != GS_FIT_YES) {
         return GS_EUNSUPPORTED;
@@ -229,11 +230,20 @@ static int64_t samples_before(const gs_entity_memory *memory, uint32_t param)
 {
     const gs_entity_memory_config *config = &memory->config;
     if (config->self.role == GS_WORKER) {
-        return memory->first_pass * config->job->ranks * config->batch_per_rank;
+        return memory->first_pass * config->job->ranks * config->batch_per_rank +
+               memory->samples_more;
     }
-    uint32_t gradients = config->layout->gradients_per_update;
-    gradients = gradients > 0 ? gradients : 1;
-    return memory->updates[param] * gradients * config->job->accumulation * config->batch_per_rank;
+    uint32_t gradients = memory->gradients_per_update > 0 ? memory->gradients_per_update : 1;
+    return memory->updates[param] * gradients * config->job->accumulation * config->batch_per_rank +
+           memory->samples_more;
+}
+
+/* The share of the momentum that a ramp still leaves out. */
+static double momentum_less(const gs_entity_memory *memory, uint32_t param)
+{
+    const gs_update_ramp *ramp = &memory->ramp;
+    int64_t done = memory->updates[param] - ramp->from;
+    return done < ramp->length ? 1.0 - (double)done / (double)ramp->length : 0.0;
 }
 
 /* A slice that meets one of the update under way begins the next. */
@@ -291,6 +301,7 @@ void gs_entity_memory_plan_apply(gs_entity_memory *memory, gs_slice param, uint3
         .gradient_scale = scale > 0.0 ? scale : memory->gradient_scale[grad],
         .updates = memory->updates[param.vector],
         .samples = samples_before(memory, param.vector),
+        .momentum_less = momentum_less(memory, param.vector),
     };
 }
 
@@ -552,6 +563,55 @@ gs_status gs_entity_memory_gradient(gs_entity_memory *memory, const gs_gradient_
     }
     *out_loss = sum / plan->micro_steps;
     return GS_OK;
+}
+
+/* ---------------------------------------------------------------- from leg to leg */
+
+void gs_entity_memory_moment(gs_entity_memory *memory, uint32_t number, gs_slice slice, bool stores)
+{
+    const gs_task *task = memory->config.task;
+    size_t count;
+    float *floats = floats_of(memory, slice, &count);
+    if (task == NULL || count == 0) {
+        return;
+    }
+    if (number >= gs_optimizer_state_vectors(gs_task_optimizer(task))) {
+        gs_numbers_vec zero = {.vop = GS_VOP_scale};
+        if (!stores) {
+            gs_numbers_do(&memory->numbers, &zero, floats, floats, count);
+        }
+        return;
+    }
+    size_t offset = (size_t)(floats - memory->vectors.data) - slice.vector * memory->vectors.count;
+    float *moment = state_of(memory, GS_PARAM) + number * memory->vectors.count + offset;
+    gs_numbers_vec copy = {.vop = GS_VOP_copy};
+    gs_numbers_do(&memory->numbers, &copy, stores ? moment : floats, stores ? floats : moment,
+                  count);
+}
+
+enum { RAMP_STEPS = 50 };
+
+void gs_entity_memory_resume(gs_entity_memory *memory, const gs_layout *layout, int64_t passes)
+{
+    const gs_entity_memory_config *config = &memory->config;
+    const gs_job *job = config->job;
+    int64_t accumulation = job->accumulation > 0 ? job->accumulation : 1;
+    int64_t steps = passes / accumulation;
+    uint32_t gradients = layout->gradients_per_update > 0 ? layout->gradients_per_update : 1;
+    int64_t samples = passes * job->ranks * config->batch_per_rank;
+    memory->gradients_per_update = gradients;
+    memory->updates[GS_PARAM] = steps;
+    memory->spans[GS_PARAM] = (gs_update_span){.from = 0};
+    memory->ramp = (gs_update_ramp){.length = 0};
+    if (config->self.role == GS_WORKER) {
+        memory->samples_more = samples - memory->passes * job->ranks * config->batch_per_rank;
+    } else {
+        memory->samples_more = samples - steps * gradients * accumulation * config->batch_per_rank;
+        if (layout->cut == GS_CUT_OWN) {
+            memory->ramp =
+                (gs_update_ramp){steps, RAMP_STEPS * (int64_t)job->ranks / (int64_t)gradients};
+        }
+    }
 }
 
 /* ---------------------------------------------------------------- looks */

@@ -69,6 +69,7 @@ typedef struct gs_entity_memory_config {
     const gs_job *job;
     const gs_layout *layout;
     const gs_coding *coding; /* whose vectors stand behind those of the layout; NULL: none */
+    uint32_t more_vectors;   /* behind those: of codecs of other legs of the run */
     gs_peer self;
     const gs_task *task;          /* NULL: timing only */
     int64_t batch_per_rank;       /* samples of one forward and backward pass */
@@ -84,6 +85,12 @@ typedef struct gs_update_span {
     bool was_made;    /* of any of its slices: not left out for a loss scale */
 } gs_update_span;
 
+/* The momentum of sgd comes back over so many updates: that of a server whose gradients begin to be
+ * stale. */
+typedef struct gs_update_ramp {
+    int64_t from, length; /* length 0: it is there */
+} gs_update_ramp;
+
 typedef struct gs_entity_memory {
     gs_entity_memory_config config;
     gs_numbers numbers;
@@ -94,6 +101,10 @@ typedef struct gs_entity_memory {
     int64_t first_pass;     /* of the gradient begun last */
     int64_t samples;        /* of all passes begun */
     int64_t first_sample;   /* of the gradient begun last, by that count */
+    int64_t samples_more;   /* samples that all ranks learned from before: on top of those counted,
+                               since they agreed on how many there were */
+    uint32_t gradients_per_update; /* of a server */
+    gs_update_ramp ramp;
     int64_t *updates;       /* [vector]: that the optimizer made to each, before that of its span */
     gs_update_span *spans;  /* [vectors]: of the next one */
     double *gradient_scale; /* [vector]: loss scale of the gradient that it holds */
@@ -160,6 +171,14 @@ void gs_entity_memory_do(gs_entity_memory *memory, const gs_entity_work *work, u
 /* false: the next thing asked for depends on what an apply finds in its numbers (a dynamic loss
  * scale), which then are worked on at once. */
 bool gs_entity_memory_can_wait(const gs_entity_memory *memory);
+
+/* Moment `number` of the optimizer of PARAM, at a slice: into the slice, or from it. One that the
+ * optimizer does not keep is 0. */
+void gs_entity_memory_moment(gs_entity_memory *memory, uint32_t number, gs_slice slice,
+                             bool stores);
+/* A leg of that layout follows another one (strategies/relay.h): schedules go on as if every
+ * worker had begun so many passes, and PARAM had got an update from each step of theirs. */
+void gs_entity_memory_resume(gs_entity_memory *memory, const gs_layout *layout, int64_t passes);
 
 /* GS_OK, or GS_EDIVERGED naming the entity: what was applied last is not finite, or the weights in
  * that vector are not. */

@@ -27,6 +27,8 @@ struct gs_record {
     int64_t row_count, row_capacity;
     gs_curve_row *curve;
     int64_t curve_count, curve_capacity;
+    gs_decision_row *decisions;
+    int64_t decision_count, decision_capacity;
     gs_series *series; /* apart, because whoever reads a record may not change it */
 };
 
@@ -69,6 +71,7 @@ void gs_record_destroy(gs_record *record)
     free(record->last_steps);
     free(record->sums);
     free(record->curve);
+    free(record->decisions);
     free(record);
 }
 
@@ -240,6 +243,29 @@ gs_curve_row gs_record_curve_at(const gs_record *record, int64_t index)
     return record->curve[index];
 }
 
+gs_status gs_record_decision(gs_record *record, const gs_decision_row *row)
+{
+    gs_decision_row *grown = gs_grow(record->decisions, record->decision_count,
+                                     &record->decision_capacity, sizeof *grown);
+    if (grown == NULL) {
+        return GS_ENOMEM;
+    }
+    record->decisions = grown;
+    record->decisions[record->decision_count++] = *row;
+    return GS_OK;
+}
+
+int64_t gs_record_decision_count(const gs_record *record)
+{
+    return record->decision_count;
+}
+
+gs_decision_row gs_record_decision_at(const gs_record *record, int64_t index)
+{
+    GS_ASSERT(index >= 0 && index < record->decision_count);
+    return record->decisions[index];
+}
+
 gs_series *gs_record_series(gs_record *record)
 {
     return record->series;
@@ -282,7 +308,7 @@ double gs_record_mean_ns(const gs_record *record, int64_t index)
 /* --- packed: a head, then the arrays one after the other -------------------------------------- */
 
 typedef struct packed_head {
-    int64_t rank_count, sum_count, row_count, curve_count;
+    int64_t rank_count, sum_count, row_count, curve_count, decision_count;
     int64_t name_count, point_count, bin_count; /* of the series */
     gs_time_ns hideable_ns;
     bool keeps_all;
@@ -302,6 +328,7 @@ size_t gs_record_pack(const gs_record *record, void *out)
                         .sum_count = record->sum_count,
                         .row_count = record->row_count,
                         .curve_count = record->curve_count,
+                        .decision_count = record->decision_count,
                         .name_count = record->series->name_count,
                         .point_count = record->series->point_count,
                         .bin_count = record->series->bin_count,
@@ -312,6 +339,7 @@ size_t gs_record_pack(const gs_record *record, void *out)
     bytes += (size_t)head.sum_count * sizeof *record->sums;
     bytes += (size_t)head.row_count * sizeof *record->rows;
     bytes += (size_t)head.curve_count * sizeof *record->curve;
+    bytes += (size_t)head.decision_count * sizeof *record->decisions;
     const gs_series *series = record->series;
     bytes += (size_t)head.name_count * sizeof *series->names;
     bytes += (size_t)head.point_count * sizeof *series->points;
@@ -324,6 +352,7 @@ size_t gs_record_pack(const gs_record *record, void *out)
         put(&at, record->sums, head.sum_count, sizeof *record->sums);
         put(&at, record->rows, head.row_count, sizeof *record->rows);
         put(&at, record->curve, head.curve_count, sizeof *record->curve);
+        put(&at, record->decisions, head.decision_count, sizeof *record->decisions);
         put(&at, series->names, head.name_count, sizeof *series->names);
         put(&at, series->points, head.point_count, sizeof *series->points);
         put(&at, series->bins, head.bin_count, sizeof *series->bins);
@@ -387,6 +416,7 @@ gs_record *gs_record_unpack(const void *in, size_t bytes)
     record->hideable_ns = head.hideable_ns;
     record->sum_count = record->sum_capacity = head.sum_count;
     record->curve_count = record->curve_capacity = head.curve_count;
+    record->decision_count = record->decision_capacity = head.decision_count;
     record->row_count = record->row_capacity = head.row_count;
     record->is_sorted = head.keeps_all ? calloc(1, sizeof *record->is_sorted) : NULL;
     record->series = calloc(1, sizeof *record->series);
@@ -396,6 +426,7 @@ gs_record *gs_record_unpack(const void *in, size_t bytes)
     record->sums = take(&from, head.sum_count, sizeof *record->sums);
     record->rows = take(&from, head.row_count, sizeof *record->rows);
     record->curve = take(&from, head.curve_count, sizeof *record->curve);
+    record->decisions = take(&from, head.decision_count, sizeof *record->decisions);
     if (record->series != NULL) {
         take_series(&from, &head, record->series);
     }

@@ -61,6 +61,22 @@ void gs_record_destroy(gs_record *record);
 GS_MUST_USE gs_status gs_record_step(gs_record *record, const gs_step_row *row);
 GS_MUST_USE gs_status gs_record_curve(gs_record *record, const gs_curve_row *row);
 
+/* What was decided in mid-run, and by what numbers: rows of the table decision. */
+enum { GS_DECISION_LABEL_BYTES = 256, GS_DECISION_TEXT_BYTES = 256 };
+
+typedef struct gs_decision_row {
+    int64_t step; /* of the ranks' mean: before which it was taken */
+    gs_time_ns at_ns;
+    char from[GS_DECISION_LABEL_BYTES],
+        to[GS_DECISION_LABEL_BYTES];       /* as a user would write them */
+    char reason[GS_DECISION_TEXT_BYTES];   /* in words */
+    char evidence[GS_DECISION_TEXT_BYTES]; /* JSON */
+} gs_decision_row;
+
+GS_MUST_USE gs_status gs_record_decision(gs_record *record, const gs_decision_row *row);
+int64_t gs_record_decision_count(const gs_record *record);
+gs_decision_row gs_record_decision_at(const gs_record *record, int64_t index); /* as they came */
+
 /* Rows as they will be stored: by step, then rank. */
 int64_t gs_record_step_count(const gs_record *record); /* rows */
 gs_step_row gs_record_step_at(const gs_record *record, int64_t index);

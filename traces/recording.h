@@ -28,7 +28,8 @@
     X(NOTE,     "note")                                                                            \
     X(SENT,     "sent")                                                                            \
     X(LATER,    "later")                                                                           \
-    X(QUIESCE,  "quiesce")
+    X(QUIESCE,  "quiesce")                                                                         \
+    X(SWAP,     "next leg is due")
 /* clang-format on */
 
 typedef enum gs_input_kind {
@@ -44,7 +45,7 @@ typedef struct gs_input_record {
     int64_t at_ns;     /* ascending strictly over the recording */
     uint64_t sequence; /* PART, MESSAGE, NOTE: number on its channel, from 0; SENT, LATER: number
                           of the entity's request to its host, from 1; UNIT: which; BACKWARD: passes
-                          of the step */
+                          of the step; SWAP: leg */
     gs_peer entity;    /* who was told */
     gs_peer source;    /* PART, MESSAGE, NOTE: who sent it */
     uint32_t check;    /* of this entity's records so far: finds a changed order at its place */

@@ -8,11 +8,11 @@
 
 /* ---------------------------------------------------------------- creation */
 
-static bool open_board(gs_wire *wire, uint32_t communicator)
+static bool open_board(gs_wire *wire, uint32_t index)
 {
     const gs_entity_memory_config *config = &wire->memory->config;
-    gs_wire_board *opened = &wire->boards[communicator];
-    gs_group group = config->layout->communicators[communicator].group;
+    gs_wire_board *opened = &wire->boards[index];
+    gs_group group = config->layout->communicators[wire->first_line + index].group;
     opened->members = gs_group_size(group, config->job->ranks);
     opened->self = gs_group_member(group, config->job->ranks, config->self.index);
     opened->came[0] = GS_TAKE(wire->arena, gs_wire_buffer, opened->members);
@@ -41,6 +41,14 @@ static bool describe(gs_wire *wire, const gs_task *task)
 
 gs_wire *gs_wire_create(const gs_coding *coding, gs_entity_memory *memory, gs_arena *arena)
 {
+    const gs_layout *layout = memory->config.layout;
+    gs_wire_span all = {.line_count = layout->communicator_count};
+    return gs_wire_create_at(coding, &all, memory, arena);
+}
+
+gs_wire *gs_wire_create_at(const gs_coding *coding, const gs_wire_span *place,
+                           gs_entity_memory *memory, gs_arena *arena)
+{
     const gs_entity_memory_config *config = &memory->config;
     gs_wire *wire = GS_TAKE(arena, gs_wire, 1);
     if (wire == NULL) {
@@ -48,16 +56,46 @@ gs_wire *gs_wire_create(const gs_coding *coding, gs_entity_memory *memory, gs_ar
     }
     *wire = (gs_wire){.coding = coding, .memory = memory, .arena = arena};
     wire->packer = gs_packer_find(coding->codec->name);
-    wire->own_first = GS_OWN + config->layout->own_vectors[config->self.role];
+    wire->first_line = place->first_line;
+    wire->own_first = GS_OWN + config->layout->own_vectors[config->self.role] + place->first_vector;
     uint32_t next = wire->own_first + coding->codec->own_vectors;
     wire->residual = coding->config.feedback ? next : 0;
     wire->residual_2 = next + 1;
     bool ok = config->task == NULL || describe(wire, config->task);
-    for (uint32_t i = 0; ok && i < config->layout->communicator_count; i++) {
-        bool coded = config->layout->communicators[i].coded && config->self.role == GS_WORKER;
+    for (uint32_t i = 0; ok && i < place->line_count; i++) {
+        bool coded = config->layout->communicators[place->first_line + i].coded &&
+                     config->self.role == GS_WORKER;
         ok = !coded || open_board(wire, i);
     }
     return ok ? wire : NULL;
+}
+
+gs_wire **gs_wires_create(const gs_relay *relay, gs_entity_memory *memory, gs_arena *arena)
+{
+    gs_wire **wires = GS_TAKE(arena, gs_wire *, relay->count);
+    for (uint32_t i = 0; wires != NULL && i < relay->count; i++) {
+        const gs_leg *leg = &relay->list[i];
+        gs_wire_span place = {leg->first_line, leg->layout.communicator_count,
+                              leg->first_code_vector};
+        if (leg->coding == NULL || leg->coding->codec == NULL || leg->same_as != i) {
+            continue;
+        }
+        wires[i] = gs_wire_create_at(leg->coding, &place, memory, arena);
+        if (wires[i] == NULL) {
+            return NULL;
+        }
+    }
+    return wires;
+}
+
+void gs_wire_forget(gs_wire *wire)
+{
+    gs_slice kept = {.length = wire->memory->config.job->elements};
+    for (uint32_t i = 0; i < gs_coding_vectors(wire->coding); i++) {
+        kept.vector = wire->own_first + i;
+        bool same = gs_entity_memory_vec(wire->memory, GS_VOP_scale, kept, kept, 0.0);
+        GS_ASSERT(same);
+    }
 }
 
 /* ---------------------------------------------------------------- buffers and slices */
@@ -157,7 +195,7 @@ static gs_pack_rule rule_of(const gs_wire *wire, size_t count, int64_t step, uin
 
 gs_pack_rule gs_wire_rule(const gs_wire *wire, const gs_op_signature *op, size_t count)
 {
-    uint64_t request = op->sequence * GS_COMMUNICATORS_MAX + op->communicator;
+    uint64_t request = op->sequence * GS_COMMUNICATORS_MAX + op->communicator - wire->first_line;
     return rule_of(wire, count, op->step, request, op->label);
 }
 
@@ -174,7 +212,7 @@ static gs_pack_rule message_rule(const gs_wire *wire, size_t count, uint64_t key
 /* In the sizes of the job. */
 static const gs_coding_plan *job_plan(const gs_wire *wire, const gs_op_signature *op)
 {
-    return &wire->boards[op->communicator].plan;
+    return &wire->boards[op->communicator - wire->first_line].plan;
 }
 
 /* ---------------------------------------------------------------- encoding */
@@ -213,7 +251,7 @@ bool gs_wire_unpack(gs_wire *wire, gs_slice into, const gs_pack_rule *rule, gs_u
 static bool decode_all(gs_wire *wire, const gs_op_signature *op, gs_slice into,
                        const gs_wire_buffer *came)
 {
-    const gs_wire_board *on = &wire->boards[op->communicator];
+    const gs_wire_board *on = &wire->boards[op->communicator - wire->first_line];
     gs_pack_rule rule = gs_wire_rule(wire, op, count_of(wire, into));
     for (uint32_t member = 0; member < on->members; member++) {
         gs_unpack mode = member == 0 ? GS_UNPACK_PUT : GS_UNPACK_ADD;
@@ -234,7 +272,7 @@ static bool decode_all(gs_wire *wire, const gs_op_signature *op, gs_slice into,
 static bool code_payloads(gs_wire *wire, const gs_op_signature *op, const gs_coding_plan *plan,
                           gs_slice data, uint32_t stage)
 {
-    gs_wire_board *on = &wire->boards[op->communicator];
+    gs_wire_board *on = &wire->boards[op->communicator - wire->first_line];
     bool ok = true;
     if (stage == 0) {
         for (uint32_t unit = 0; ok && unit < (plan->two_phases ? on->members : 1); unit++) {
@@ -282,7 +320,7 @@ static bool code_floats(gs_wire *wire, const gs_op_signature *op, gs_slice data,
 
 bool gs_wire_code(gs_wire *wire, const gs_op_signature *op, gs_slice data, uint32_t stage)
 {
-    gs_wire_board *on = &wire->boards[op->communicator];
+    gs_wire_board *on = &wire->boards[op->communicator - wire->first_line];
     gs_versions *versions = &wire->memory->versions;
     if (stage == 0) {
         gs_coded_slice slice =
@@ -304,7 +342,7 @@ gs_coding_work gs_wire_work(const gs_wire *wire, const gs_op_signature *op, uint
 /* The buffer that a part of payloads is in. */
 static gs_wire_buffer *place_of(const gs_wire *wire, const gs_op_signature *op, gs_slice part)
 {
-    const gs_wire_board *on = &wire->boards[op->communicator];
+    const gs_wire_board *on = &wire->boards[op->communicator - wire->first_line];
     gs_wire_buffer *of =
         part.vector == GS_WIRE_OUT ? on->out : on->came[part.vector - GS_WIRE_FIRST];
     return &of[part.offset];
@@ -406,7 +444,7 @@ static bool put_numbers(gs_wire *wire, const gs_op_signature *op, gs_slice part,
 bool gs_wire_put(gs_wire *wire, const gs_op_signature *op, gs_slice part, const gs_payload *payload,
                  bool add)
 {
-    gs_wire_board *on = &wire->boards[op->communicator];
+    gs_wire_board *on = &wire->boards[op->communicator - wire->first_line];
     on->version = payload->version < on->version ? payload->version : on->version;
     if (wire->memory->vectors.data == NULL) {
         return true;

@@ -12,6 +12,7 @@
 
 #include "models/codec_kernels.h"
 #include "strategies/coding.h"
+#include "strategies/relay.h"
 #include "traces/entity_memory.h"
 
 typedef struct gs_wire gs_wire;
@@ -23,6 +24,20 @@ gs_pack_rule gs_wire_pack_rule(const gs_coding *coding, size_t count, int64_t st
 /* For an entity of that memory, which is borrowed, as is the coding. NULL: no memory. Owner: the
  * arena, which must outlive it: buffers grow to the largest payload, then take no memory. */
 gs_wire *gs_wire_create(const gs_coding *coding, gs_entity_memory *memory, gs_arena *arena);
+
+/* Of one leg among several of a run: its communicators, and what it keeps. */
+typedef struct gs_wire_span {
+    uint32_t first_line, line_count;
+    uint32_t first_vector; /* behind the layout's */
+} gs_wire_span;
+
+gs_wire *gs_wire_create_at(const gs_coding *coding, const gs_wire_span *place,
+                           gs_entity_memory *memory, gs_arena *arena);
+/* Those of all legs of a run: [count of legs], NULL where a leg has no codec. NULL: no
+ * memory. Owner: the arena. */
+gs_wire **gs_wires_create(const gs_relay *relay, gs_entity_memory *memory, gs_arena *arena);
+/* What is kept between steps becomes zeros. */
+void gs_wire_forget(gs_wire *wire);
 
 /* Collectives: the local work of gs_host_calls.code. false: no memory, or what came is no payload
  * of this codec. */

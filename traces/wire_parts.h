@@ -28,6 +28,7 @@ struct gs_wire {
     gs_tensors tensors;      /* of the floats; of the job it is the job that says */
     gs_entity_memory *memory;
     gs_arena *arena;
+    uint32_t first_line; /* of its boards, among the communicators of the run */
     uint32_t own_first;  /* vector: the codec's own memory */
     uint32_t residual;   /* vector; 0: no feedback */
     uint32_t residual_2; /* vector: of sums that are encoded again */

@@ -9,7 +9,7 @@
 
 bool gs_wire_code_sum(gs_wire *wire, const gs_op_signature *op, gs_slice data, uint32_t stage)
 {
-    gs_wire_buffer *numbers = wire->boards[op->communicator].came[0];
+    gs_wire_buffer *numbers = wire->boards[op->communicator - wire->first_line].came[0];
     size_t count;
     (void)gs_wire_floats(wire, data, data.vector, &count);
     gs_pack_rule rule = gs_wire_rule(wire, op, count);
@@ -60,7 +60,7 @@ static bool walk_next(tensor_walk *walk, const gs_wire *wire, const gs_op_signat
     if (!gs_tensor_walk_next(&walk->pieces, &piece)) {
         return false;
     }
-    const gs_wire_board *on = &wire->boards[op->communicator];
+    const gs_wire_board *on = &wire->boards[op->communicator - wire->first_line];
     gs_codec_matrix matrix = gs_coding_matrix_of(wire->coding, &piece, op->step);
     ptrdiff_t before_end = piece.offset + piece.length - walk->pieces.from;
     *out = (tensor){
@@ -148,7 +148,7 @@ static void from_sums(const gs_wire_board *on, const tensor *t)
  * the second one is empty. */
 static bool reserve(gs_wire *wire, const gs_op_signature *op, gs_slice data)
 {
-    gs_wire_board *on = &wire->boards[op->communicator];
+    gs_wire_board *on = &wire->boards[op->communicator - wire->first_line];
     gs_coded_slice slice = gs_wire_coded(wire, data);
     gs_coding_plan plan = gs_coding_plan_of(wire->coding, &slice, on->members, op->step);
     bool is_dense = plan.stage_count == 0;
@@ -163,7 +163,7 @@ static bool reserve(gs_wire *wire, const gs_op_signature *op, gs_slice data)
 
 bool gs_wire_code_low_rank(gs_wire *wire, const gs_op_signature *op, gs_slice data, uint32_t stage)
 {
-    gs_wire_board *on = &wire->boards[op->communicator];
+    gs_wire_board *on = &wire->boards[op->communicator - wire->first_line];
     if (stage == 0 && !reserve(wire, op, data)) {
         return false;
     }

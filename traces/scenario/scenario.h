@@ -15,6 +15,7 @@
 #include "models/task.h"
 #include "strategies/bucket.h"
 #include "strategies/coding.h"
+#include "strategies/relay.h"
 #include "strategies/selection.h"
 #include "strategies/strategy.h"
 #include "traces/curve.h"
@@ -251,6 +252,13 @@ typedef struct gs_strategy_choice {
     const char *algorithm;   /* of all-reduce: "ring" */
     gs_coding coding;        /* of what it sends; codec NULL: none */
     gs_selection selection;  /* by which programs its collectives run */
+    /* Of a run in legs: those behind the first, each with its own from_step, which is 0 or
+     * GS_LEG_ON_REQUEST for those without a time (strategies/relay.h). */
+    struct gs_strategy_choice *then; /* [then_count] */
+    const char *first_label;         /* of the first leg alone */
+    uint32_t then_count;
+    int64_t from_step; /* of a leg */
+    const char *from;  /* as a user would write it: "25%", "120", "request"; NULL: the first */
 } gs_strategy_choice;
 
 typedef enum gs_live_transport {
@@ -334,6 +342,11 @@ typedef struct gs_scenario {
     uint32_t note_count;
     const char *data_dir; /* where bundled data lies, as the options said */
 } gs_scenario;
+
+/* The legs of a run of that strategy, the first and only one too; borrows the choice. Errors: as
+ * gs_relay_make. */
+GS_MUST_USE gs_status gs_scenario_relay(const gs_strategy_choice *choice, const gs_job *job,
+                                        gs_relay *out, gs_error *err);
 
 /* The field that a path of a scenario's own sections names, such as "cluster.nodes.0.count"; NULL:
  * a key of a part's (models, data, strategies), or none. */

@@ -65,17 +65,18 @@ static gs_memory_job server_of(const gs_memory_job *worker, const gs_layout *lay
 }
 
 static gs_status count_one(gs_scenario_reader *reader, const gs_strategy_choice *choice,
-                           const gs_job *job, const gs_layout *layout, gs_memory_job *out,
+                           const gs_job *job, const gs_relay *relay, gs_memory_job *out,
                            gs_error *err)
 {
     const gs_workload *workload = &reader->out->workload;
+    const gs_layout *layout = &relay->layout;
     gs_optimizer_config optimizer = gs_compose_rest(&choice->coding, &workload->task.optimizer);
     *out = (gs_memory_job){
         .elements = job->elements,
         .element_bytes = job->element_bytes,
         .state_vectors = (int64_t)gs_optimizer_state_vectors(&optimizer),
         .shards = layout->optimizer_shards,
-        .own_vectors = layout->own_vectors[GS_WORKER] + gs_coding_vectors(&choice->coding),
+        .own_vectors = layout->own_vectors[GS_WORKER] + relay->code_vectors,
         .copies = layout->copies_max[GS_WORKER],
         .checkpointing = workload->checkpointing,
         .offload = reader->memory.offload == 1,
@@ -234,12 +235,12 @@ static gs_status count_all(gs_scenario_reader *reader, gs_error *err)
     out->servers = servers;
     for (uint32_t i = 0; i < out->strategy_count; i++) {
         const gs_strategy_choice *choice = &out->strategies[i];
-        gs_layout layout = {0};
-        GS_TRY(gs_strategy_layout(choice->strategy, choice->config, &job, &layout, err));
-        GS_TRY(count_one(reader, choice, &job, &layout, &memory[i], err));
-        servers[i] = layout.servers;
-        if (layout.servers > 0) {
-            server_memory[i] = server_of(&memory[i], &layout);
+        gs_relay relay;
+        GS_TRY(gs_scenario_relay(choice, &job, &relay, err));
+        GS_TRY(count_one(reader, choice, &job, &relay, &memory[i], err));
+        servers[i] = relay.layout.servers;
+        if (servers[i] > 0) {
+            server_memory[i] = server_of(&memory[i], &relay.layout);
         }
     }
     return GS_OK;

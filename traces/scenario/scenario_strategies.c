@@ -20,7 +20,8 @@ enum {
     NAMES_MAX = 128
 };
 
-static const char *const other_keys[] = {"name", "codec", NULL};
+static const char *const other_keys[] = {"name", "codec", "then", NULL};
+static const char *const leg_keys[] = {"name", "codec", "at", NULL};
 
 /* --- one strategy --------------------------------------------------------------------------- */
 
@@ -113,33 +114,78 @@ char *gs_strategy_label(const gs_strategy *strategy, const void *config, const g
     return at == NULL ? NULL : gs_arena_text(arena, label);
 }
 
-char *gs_strategy_stored_label(const char *name, const char *params_json, gs_arena *arena)
+/* Of one leg of a stored run. NULL: not known here, or no memory. */
+static char *label_of(const char *name, const gs_json_at *params, const char *const *others,
+                      gs_arena *arena)
 {
-    static const char *const others[] = {"codec", NULL};
     const gs_strategy *strategy = gs_strategy_find(name);
-    gs_json_at params;
     gs_coding coding;
-    if (strategy == NULL ||
-        gs_json_parse(params_json, strlen(params_json), "params", &params, NULL) != GS_OK) {
-        return gs_arena_text(arena, name);
+    void *config =
+        strategy == NULL ? NULL : gs_arena_take(arena, 1, strategy->config->struct_bytes);
+    if (config == NULL) {
+        return NULL;
     }
-    void *config = gs_arena_take(arena, 1, strategy->config->struct_bytes);
-    if (config != NULL) {
-        gs_config_defaults(strategy->config, config);
-    }
-    bool known = config != NULL && gs_scenario_read_codec(&params, &coding, NULL) == GS_OK &&
-                 gs_config_read(strategy->config, config, &params, others, NULL) == GS_OK;
-    gs_json_free(params.value);
-    return known ? gs_strategy_label(strategy, config, &coding, arena) : gs_arena_text(arena, name);
+    gs_config_defaults(strategy->config, config);
+    return gs_scenario_read_codec(params, &coding, NULL) == GS_OK &&
+                   gs_config_read(strategy->config, config, params, others, NULL) == GS_OK
+               ? gs_strategy_label(strategy, config, &coding, arena)
+               : NULL;
 }
 
-/* Every parameter of the strategy, and those of its codec. */
+/* The label of all legs of a stored run; likewise. */
+static char *stored_label(const char *name, const gs_json_at *params, gs_arena *arena)
+{
+    gs_json_at list, at, key;
+    gs_strategy_choice then[GS_LEGS_MAX];
+    gs_strategy_choice first = {.label = label_of(name, params, other_keys, arena), .then = then};
+    bool known = first.label != NULL;
+    bool has_list = gs_json_find(params, "then", &list);
+    for (size_t i = 0; known && has_list && i < GS_LEGS_MAX && gs_json_walk(&list, i, &at); i++) {
+        const char *text;
+        known = gs_json_find(&at, "name", &key) && gs_json_text(&key, &text, NULL) == GS_OK;
+        then[i].label = known ? label_of(text, &at, leg_keys, arena) : NULL;
+        known = then[i].label != NULL && gs_json_find(&at, "at", &key) &&
+                gs_json_text(&key, &text, NULL) == GS_OK;
+        then[i].from = known ? gs_arena_text(arena, text) : NULL;
+        known = then[i].from != NULL;
+        first.then_count++;
+    }
+    return known ? gs_scenario_relay_label(&first, arena) : NULL;
+}
+
+char *gs_strategy_stored_label(const char *name, const char *params_json, gs_arena *arena)
+{
+    gs_json_at params;
+    if (gs_json_parse(params_json, strlen(params_json), "params", &params, NULL) != GS_OK) {
+        return gs_arena_text(arena, name);
+    }
+    char *label = stored_label(name, &params, arena);
+    gs_json_free(params.value);
+    return label != NULL ? label : gs_arena_text(arena, name);
+}
+
+/* Every parameter of the strategy, those of its codec, and the legs that follow. */
+static bool write_choice(const gs_strategy_choice *choice, gs_json *object)
+{
+    bool ok = gs_config_write(choice->strategy->config, choice->config, object);
+    ok = gs_scenario_write_codec(&choice->coding, object) && ok;
+    gs_json *list = choice->then_count > 0 ? gs_json_new_list() : NULL;
+    for (uint32_t i = 0; ok && i < choice->then_count; i++) {
+        const gs_strategy_choice *leg = &choice->then[i];
+        gs_json *entry = gs_json_new_object();
+        ok = gs_json_set(entry, "at", gs_json_new_text(leg->from));
+        ok = gs_json_set(entry, "name", gs_json_new_text(leg->strategy->name)) && ok;
+        ok = write_choice(leg, entry) && ok;
+        ok = gs_json_add(list, entry) && ok;
+    }
+    return choice->then_count == 0 || (gs_json_set(object, "then", list) && ok) ? ok : false;
+}
+
 static char *make_params(gs_scenario_reader *reader, const gs_strategy_choice *choice)
 {
     gs_json *object = gs_json_new_object();
     char *copy = NULL;
-    if (gs_config_write(choice->strategy->config, choice->config, object) &&
-        gs_scenario_write_codec(&choice->coding, object)) {
+    if (write_choice(choice, object)) {
         char *text = gs_json_write(object, false);
         copy = text == NULL ? NULL : gs_arena_text(reader->arena, text);
         free(text);
@@ -166,6 +212,27 @@ static gs_status make_choice(gs_scenario_reader *reader, const gs_strategy *stra
     out->params_json = make_params(reader, out);
     return out->label == NULL || out->params_json == NULL ? gs_scenario_no_memory(reader, err)
                                                           : GS_OK;
+}
+
+/* Other legs follow the first. */
+static gs_status add_legs(gs_scenario_reader *reader, gs_strategy_choice *first,
+                          gs_strategy_choice *then, uint32_t count, gs_error *err)
+{
+    first->first_label = first->label;
+    first->then = then;
+    first->then_count = count;
+    first->label = gs_scenario_relay_label(first, reader->arena);
+    first->params_json = make_params(reader, first);
+    return first->label == NULL || first->params_json == NULL ? gs_scenario_no_memory(reader, err)
+                                                              : GS_OK;
+}
+
+static gs_status set_from(gs_scenario_reader *reader, const char *text, gs_strategy_choice *leg,
+                          gs_error *err)
+{
+    GS_TRY(gs_scenario_leg_from(text, reader->out->workload.budget_steps, &leg->from_step, err));
+    leg->from = gs_arena_text(reader->arena, text);
+    return leg->from == NULL ? gs_scenario_no_memory(reader, err) : GS_OK;
 }
 
 /* --- from the command line ------------------------------------------------------------------ */
@@ -250,14 +317,12 @@ static gs_status check_place(const gs_strategy *strategy, const char *front, con
     return GS_OK;
 }
 
-static gs_status parse_word(gs_scenario_reader *reader, const char *word, gs_strategy_choice *out,
-                            gs_error *err)
+/* Of one leg; shorter than WORD_BYTES. */
+static gs_status parse_leg(gs_scenario_reader *reader, const char *word, gs_strategy_choice *out,
+                           gs_error *err)
 {
     char text[WORD_BYTES];
     const gs_strategy *strategy = NULL;
-    if (strlen(word) >= sizeof text) {
-        return gs_fail(err, GS_EINVAL, "is over %d bytes long", WORD_BYTES - 1);
-    }
     memcpy(text, word, strlen(word) + 1);
     gs_coding coding = {.codec = NULL};
     char *plus = strchr(text, '+');
@@ -285,6 +350,55 @@ static gs_status parse_word(gs_scenario_reader *reader, const char *word, gs_str
     return make_choice(reader, strategy, config, &coding, out, err);
 }
 
+/* What follows the first leg: "asp@25%>local_sgd@50%"; the text is cut up. */
+static gs_status parse_then(gs_scenario_reader *reader, char *text, gs_strategy_choice *first,
+                            gs_error *err)
+{
+    gs_strategy_choice *then = GS_TAKE(reader->arena, gs_strategy_choice, GS_LEGS_MAX);
+    uint32_t count = 0;
+    if (then == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    for (char *next; text != NULL; text = next) {
+        next = strchr(text, '>');
+        if (next != NULL) {
+            *next++ = '\0';
+        }
+        char *at = strrchr(text, '@');
+        if (at == NULL) {
+            return gs_fail(err, GS_EINVAL,
+                           "\">%.60s\" does not say when it begins; write >%.60s@25%%, a step, or "
+                           "@request where the strategy before asks for it",
+                           text, text);
+        }
+        if (count + 1 == GS_LEGS_MAX) {
+            return gs_fail(err, GS_EINVAL, "over %d legs follow one another; use fewer",
+                           GS_LEGS_MAX);
+        }
+        *at++ = '\0';
+        GS_TRY(parse_leg(reader, text, &then[count], err));
+        GS_TRY(set_from(reader, at, &then[count], err));
+        count++;
+    }
+    return add_legs(reader, first, then, count, err);
+}
+
+static gs_status parse_word(gs_scenario_reader *reader, const char *word, gs_strategy_choice *out,
+                            gs_error *err)
+{
+    char text[WORD_BYTES];
+    if (strlen(word) >= sizeof text) {
+        return gs_fail(err, GS_EINVAL, "is over %d bytes long", WORD_BYTES - 1);
+    }
+    memcpy(text, word, strlen(word) + 1);
+    char *then = strchr(text, '>');
+    if (then != NULL) {
+        *then++ = '\0';
+    }
+    GS_TRY(parse_leg(reader, text, out, err));
+    return then == NULL ? GS_OK : parse_then(reader, then, out, err);
+}
+
 static gs_status read_words(gs_scenario_reader *reader, gs_strategy_choice *choices, gs_error *err)
 {
     const gs_scenario_options *options = reader->source.options;
@@ -301,8 +415,8 @@ static gs_status read_words(gs_scenario_reader *reader, gs_strategy_choice *choi
 
 /* --- from the file -------------------------------------------------------------------------- */
 
-static gs_status read_entry(gs_scenario_reader *reader, const gs_json_at *at,
-                            gs_strategy_choice *out, gs_error *err)
+static gs_status read_leg(gs_scenario_reader *reader, const gs_json_at *at,
+                          const char *const *others, gs_strategy_choice *out, gs_error *err)
 {
     gs_json_at name;
     const char *text = NULL;
@@ -321,10 +435,58 @@ static gs_status read_entry(gs_scenario_reader *reader, const gs_json_at *at,
     if (config == NULL) {
         return gs_scenario_no_memory(reader, err);
     }
-    GS_TRY(gs_config_read(strategy->config, config, at, other_keys, err));
+    GS_TRY(gs_config_read(strategy->config, config, at, others, err));
     gs_coding coding;
     GS_TRY(gs_scenario_read_codec(at, &coding, err));
     return make_choice(reader, strategy, config, &coding, out, err);
+}
+
+/* When a leg of a file begins: a number, or a text. */
+static gs_status read_from(gs_scenario_reader *reader, const gs_json_at *leg,
+                           gs_strategy_choice *out, gs_error *err)
+{
+    gs_json_at at;
+    gs_error inner = {0};
+    char number[VALUE_BYTES];
+    const char *text = number;
+    if (!gs_json_find(leg, "at", &at)) {
+        return gs_json_fail(leg, GS_EINVAL, err,
+                            "does not say when it begins; give it an \"at\", such as \"25%%\"");
+    }
+    if (gs_json_kind_of(at.value) == GS_JSON_NUMBER) {
+        double step;
+        GS_TRY(gs_json_real(&at, &step, err));
+        (void)snprintf(number, sizeof number, "%.17g", step);
+    } else {
+        GS_TRY(gs_json_text(&at, &text, err));
+    }
+    gs_status status = set_from(reader, text, out, &inner);
+    return status == GS_OK ? GS_OK : gs_json_fail(&at, status, err, "%s", inner.text);
+}
+
+static gs_status read_entry(gs_scenario_reader *reader, const gs_json_at *at,
+                            gs_strategy_choice *out, gs_error *err)
+{
+    gs_json_at list, leg;
+    GS_TRY(read_leg(reader, at, other_keys, out, err));
+    if (!gs_json_find(at, "then", &list)) {
+        return GS_OK;
+    }
+    size_t count = gs_json_kind_of(list.value) == GS_JSON_LIST ? gs_json_count(list.value) : 0;
+    if (count == 0 || count >= GS_LEGS_MAX) {
+        return gs_json_fail(&list, GS_EINVAL, err,
+                            "takes a list of 1 to %d strategies that follow, each with an \"at\"",
+                            GS_LEGS_MAX - 1);
+    }
+    gs_strategy_choice *then = GS_TAKE(reader->arena, gs_strategy_choice, count);
+    if (then == NULL) {
+        return gs_scenario_no_memory(reader, err);
+    }
+    for (size_t i = 0; gs_json_walk(&list, i, &leg); i++) {
+        GS_TRY(read_leg(reader, &leg, leg_keys, &then[i], err));
+        GS_TRY(read_from(reader, &leg, &then[i], err));
+    }
+    return add_legs(reader, out, then, (uint32_t)count, err);
 }
 
 /* The list of the file; false: it has none. */
@@ -424,41 +586,62 @@ static void note_vote(gs_scenario_reader *reader, const gs_strategy_choice *choi
                      choice->label, workload->task.optimizer.rate, coding->codec->name);
 }
 
+/* Asks a strategy, or one leg of those that `label` names, whether it can run this job. */
+static gs_status check_choice(gs_scenario_reader *reader, const gs_job *job, const char *label,
+                              gs_strategy_choice *choice, uint32_t *servers, gs_error *err)
+{
+    const gs_workload *workload = &reader->out->workload;
+    gs_layout layout = {0};
+    gs_error inner = {0};
+    gs_status status = gs_strategy_layout(choice->strategy, choice->config, job, &layout, &inner);
+    if (status == GS_OK) {
+        gs_composition parts = {.strategy = choice->strategy,
+                                .job = job,
+                                .layout = &layout,
+                                .coding = &choice->coding,
+                                .optimizer =
+                                    workload->real_gradients ? &workload->task.optimizer : NULL};
+        status = gs_compose(&parts, &inner) == GS_FIT_YES ? GS_OK : inner.code;
+    }
+    if (status != GS_OK) {
+        return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file, label,
+                       inner.text[0] != '\0' ? inner.text
+                                             : "its layout refuses this job without a reason");
+    }
+    note_warm_up(reader, choice, job->budget_steps);
+    note_vote(reader, choice);
+    GS_TRY(gs_scenario_choose_programs(reader, job, &layout, choice, err));
+    GS_TRY(gs_scenario_tune(reader, job, &layout, &choice->selection, err));
+    choice->algorithm = algorithm_of(&layout, &choice->selection);
+    *servers = layout.servers > *servers ? layout.servers : *servers;
+    return GS_OK;
+}
+
+/* Each leg that follows, and all of them together. */
+static gs_status check_legs(gs_scenario_reader *reader, const gs_job *job,
+                            gs_strategy_choice *first, uint32_t *servers, gs_error *err)
+{
+    gs_relay relay;
+    gs_error inner = {0};
+    for (uint32_t i = 0; i < first->then_count; i++) {
+        GS_TRY(check_choice(reader, job, first->label, &first->then[i], servers, err));
+    }
+    gs_status status = gs_scenario_relay(first, job, &relay, &inner);
+    return status == GS_OK ? GS_OK
+                           : gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
+                                     first->label, inner.text);
+}
+
 /* Asks each strategy whether it can run this job. */
 static gs_status check_layouts(gs_scenario_reader *reader, gs_strategy_choice *choices,
                                uint32_t count, gs_error *err)
 {
-    const gs_workload *workload = &reader->out->workload;
-    const gs_optimizer_config *optimizer =
-        workload->real_gradients ? &workload->task.optimizer : NULL;
     gs_job job;
     uint32_t servers = 0;
     GS_TRY(gs_scenario_job(reader->out, reader->arena, &job, err));
     for (uint32_t i = 0; i < count; i++) {
-        gs_layout layout = {0};
-        gs_error inner = {0};
-        gs_status status =
-            gs_strategy_layout(choices[i].strategy, choices[i].config, &job, &layout, &inner);
-        if (status == GS_OK) {
-            gs_composition parts = {.strategy = choices[i].strategy,
-                                    .job = &job,
-                                    .layout = &layout,
-                                    .coding = &choices[i].coding,
-                                    .optimizer = optimizer};
-            status = gs_compose(&parts, &inner) == GS_FIT_YES ? GS_OK : inner.code;
-        }
-        if (status != GS_OK) {
-            return gs_fail(err, status, "%s: strategy \"%s\": %s", reader->out->file,
-                           choices[i].label,
-                           inner.text[0] != '\0' ? inner.text
-                                                 : "its layout refuses this job without a reason");
-        }
-        note_warm_up(reader, &choices[i], job.budget_steps);
-        note_vote(reader, &choices[i]);
-        GS_TRY(gs_scenario_choose_programs(reader, &job, &layout, &choices[i], err));
-        GS_TRY(gs_scenario_tune(reader, &job, &layout, &choices[i].selection, err));
-        choices[i].algorithm = algorithm_of(&layout, &choices[i].selection);
-        servers = layout.servers > servers ? layout.servers : servers;
+        GS_TRY(check_choice(reader, &job, choices[i].label, &choices[i], &servers, err));
+        GS_TRY(check_legs(reader, &job, &choices[i], &servers, err));
     }
     if (reader->servers.count > 0 && servers == 0) {
         gs_scenario_note(reader, "cluster.servers: none of the strategies uses servers");
@@ -526,8 +709,7 @@ bool gs_scenario_write_strategies(const gs_scenario_reader *reader, gs_json *roo
         const gs_strategy_choice *choice = &reader->out->strategies[i];
         gs_json *entry = gs_json_new_object();
         ok = gs_json_set(entry, "name", gs_json_new_text(choice->strategy->name)) && ok;
-        ok = gs_config_write(choice->strategy->config, choice->config, entry) && ok;
-        ok = gs_scenario_write_codec(&choice->coding, entry) && ok;
+        ok = write_choice(choice, entry) && ok;
         ok = gs_json_add(list, entry) && ok;
     }
     return gs_json_set(root, "strategies", list) && ok;

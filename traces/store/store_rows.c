@@ -138,6 +138,28 @@ static gs_status write_curve(gs_sql_query *query, const gs_stored_run *run, gs_e
     return GS_OK;
 }
 
+/* In the order in which they came; those of one step are numbered. */
+static gs_status write_decisions(gs_sql_query *query, const gs_stored_run *run, gs_error *err)
+{
+    int64_t count = run->record == NULL ? 0 : gs_record_decision_count(run->record);
+    int64_t number = 0;
+    int64_t last = -1;
+    for (int64_t i = 0; i < count; i++) {
+        gs_decision_row row = gs_record_decision_at(run->record, i);
+        number = row.step == last ? number + 1 : 0;
+        last = row.step;
+        gs_sql_bind_int(query, 2, row.step);
+        gs_sql_bind_int(query, 3, number);
+        gs_sql_bind_int(query, 4, row.at_ns);
+        gs_sql_bind_text(query, 5, row.from);
+        gs_sql_bind_text(query, 6, row.to);
+        gs_sql_bind_text(query, 7, row.reason);
+        gs_sql_bind_text(query, 8, row.evidence);
+        GS_TRY(gs_sql_done(query, err));
+    }
+    return GS_OK;
+}
+
 static gs_status write_series(gs_sql_query *query, const gs_stored_run *run, gs_error *err)
 {
     const gs_series *series = run->record == NULL ? NULL : gs_record_series_read(run->record);
@@ -188,6 +210,9 @@ gs_status gs_store_write_rows(gs_store *store, const gs_stored_run *run, int64_t
         {"INSERT INTO curve(run_id, step, time_ns, samples, loss, accuracy) "
          "VALUES(?, ?, ?, ?, ?, ?)",
          write_curve},
+        {"INSERT INTO decision(run_id, step, seq, at_ns, from_strategy, to_strategy, reason, "
+         "evidence_json) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+         write_decisions},
         /* Two values at one nanosecond: the later one stands. */
         {"INSERT INTO series(run_id, name, rank, at_ns, value) VALUES(?, ?, ?, ?, ?) "
          "ON CONFLICT DO UPDATE SET value = excluded.value",
