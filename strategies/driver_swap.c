@@ -385,9 +385,9 @@ const gs_swap *gs_world_swap(const gs_world *world)
 void gs_world_count_as(gs_world *world, int64_t passes, int64_t steps)
 {
     leg_state *leg = &world->leg;
-    leg->passes_more = passes - driver->passes_begun;
-    driver->begun_more = steps - world->steps_begun;
-    driver->ended_more = world->entity.role == GS_WORKER ? steps - world->steps_ended : 0;
+    leg->passes_more = passes - world->passes_begun;
+    world->begun_more = steps - world->steps_begun;
+    world->ended_more = world->entity.role == GS_WORKER ? steps - world->steps_ended : 0;
 }
 
 void gs_world_moment(gs_world *world, uint32_t number, gs_slice slice, bool stores)
