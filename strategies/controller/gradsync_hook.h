@@ -78,7 +78,7 @@ typedef struct gradsync_hook_config {
     int64_t period_max;    /* steps from one average of all to the next, at most */
     int64_t warm_up_steps; /* on the first offered rung, decided on each */
     int64_t look_steps;    /* from one decision to the next, at most */
-    int64_t dwell;         /* decisions in a row that must want another rung */
+    int64_t dwell;         /* decisions in a row that must want another rung, after the first */
     double margin;         /* by how much its rate must be higher: 0.1 is 10 % */
     double codec_share;    /* bytes with the codec over those without, before it is measured */
     double staleness_max;  /* of GRADSYNC_HOOK_STALE, in updates */

@@ -17,7 +17,7 @@ gradsync_hook_config gradsync_hook_defaults(uint32_t rank, uint32_t ranks)
         .ranks = ranks,
         .offered = 1U << GRADSYNC_HOOK_DENSE | 1U << GRADSYNC_HOOK_LOCAL,
         .period_max = 64,
-        .warm_up_steps = 2,
+        .warm_up_steps = 1,
         .look_steps = 8,
         .dwell = 2,
         .margin = 0.1,

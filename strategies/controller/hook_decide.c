@@ -175,7 +175,9 @@ static void choose_rung(gradsync_hook *hook, const gs_hook_model *model, int32_t
     } else {
         agreed->dwelt = wanted == agreed->wanted ? agreed->dwelt + 1 : 1;
         agreed->wanted = wanted;
-        if (agreed->dwelt >= hook->config.dwell) {
+        /* What the warm-up says is all that is known: nothing is gained by waiting. */
+        bool is_first = agreed->looked <= hook->config.warm_up_steps;
+        if (is_first || agreed->dwelt >= hook->config.dwell) {
             move(hook, wanted);
             own = best;
         }

@@ -49,10 +49,10 @@ void bench_close(frozen_bench *bench)
     free(bench->cli);
 }
 
-bool bench_arms(frozen_bench *bench)
+static bool make_arms(frozen_bench *bench, const char *const *words, size_t word_count)
 {
     gs_recommend *all = &bench->all;
-    all->arm_count = gs_arms_make(&all->reader, NULL, 0, false, &all->arms);
+    all->arm_count = gs_arms_make(&all->reader, words, word_count, word_count > 0, &all->arms);
     for (uint32_t i = 0; i < all->arm_count; i++) {
         all->arms[i].price = 1.0;
     }
@@ -62,6 +62,16 @@ bool bench_arms(frozen_bench *bench)
         arm->state = arm->state == GS_ARM_DOMINATED ? GS_ARM_IN : arm->state;
     }
     return done;
+}
+
+bool bench_arms(frozen_bench *bench)
+{
+    return make_arms(bench, NULL, 0);
+}
+
+bool bench_arms_named(frozen_bench *bench, const char *word)
+{
+    return make_arms(bench, &word, 1);
 }
 
 bool bench_measure(frozen_bench *bench, const gs_arm *arm, double factor, uint64_t moved,

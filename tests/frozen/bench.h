@@ -31,6 +31,9 @@ void bench_close(frozen_bench *bench);
  * a miss is counted by it. No arm that runs is left out. false: a signal came. */
 bool bench_arms(frozen_bench *bench);
 
+/* Likewise of plain all-reduce and what the word names, as after -s, which is the last one. */
+bool bench_arms_named(frozen_bench *bench, const char *word);
+
 /* How an arm did at `factor` times the scenario's rate. */
 typedef struct bench_result {
     uint32_t seeds, reached;

@@ -1,6 +1,7 @@
 /* The frozen benchmark by hand (docs/frozen.md): its files, its truth, and the regret of recommend.
  */
 #include "tests/frozen/regret.h"
+#include "tests/frozen/rival.h"
 #include "tools/interrupt.h"
 #include "tools/message.h"
 
@@ -16,6 +17,7 @@ static int usage(void)
     fputs("frozen scenarios FOLDER               writes the 40 files\n"
           "frozen truth CSV FIRST COUNT          measures what is missing; goes on where it ended\n"
           "frozen regret CSV GRADSYNC FIRST COUNT\n"
+          "frozen rival CSV STRATEGY FIRST COUNT  beside the fixed ones of the truth\n"
           "FIRST, COUNT: 0 20 are those for tuning, 20 20 those held out\n",
           stderr);
     return GS_EXIT_USAGE;
@@ -65,6 +67,17 @@ static int make_truth(frozen_truth *truth, uint32_t first, uint32_t count)
     return GS_EXIT_OK;
 }
 
+/* Of the final seeds as many as tuning can afford. */
+enum { RIVAL_SEEDS = 5 };
+
+static int hold_beside(const frozen_truth *truth, const char *word, uint32_t first, uint32_t count)
+{
+    gs_interrupt_watch();
+    return rival_measure(truth, word, first, count, RIVAL_SEEDS)
+               ? GS_EXIT_OK
+               : GS_EXIT_INTERRUPTED + gs_interrupt_signal();
+}
+
 static int find_regret(const frozen_truth *truth, const char *program, uint32_t first,
                        uint32_t count)
 {
@@ -89,13 +102,15 @@ int main(int argc, char **argv)
     }
     bool makes = argc == 5 && strcmp(argv[1], "truth") == 0;
     bool judges = argc == 6 && strcmp(argv[1], "regret") == 0;
-    if (!(makes || judges) || !read_range(argv + argc - 2, &first, &count)) {
+    bool rivals = argc == 6 && strcmp(argv[1], "rival") == 0;
+    if (!(makes || judges || rivals) || !read_range(argv + argc - 2, &first, &count)) {
         return usage();
     }
     frozen_truth truth;
     truth_open(argv[2], &truth);
-    int code =
-        makes ? make_truth(&truth, first, count) : find_regret(&truth, argv[3], first, count);
+    int code = makes    ? make_truth(&truth, first, count)
+               : judges ? find_regret(&truth, argv[3], first, count)
+                        : hold_beside(&truth, argv[3], first, count);
     truth_close(&truth);
     return code;
 }
