@@ -124,6 +124,46 @@ Test(import_recording, a_step_of_several_passes_is_one_of_them)
     expect_segments(&imported.profile->ranks[0].steps[0], 3000);
 }
 
+/* Asked again where the pass ended, at 7000 and 12000, when nothing of the step had come: the next
+ * step is the one asked for at 20000, so the first took 20000 - 1000 ns, 6000 of them computing. */
+Test(import_recording, a_step_lasts_until_the_next_one_that_computes)
+{
+    add_step(0, 1000);
+    add(0, GS_INPUT_STEP, 7001, 0);
+    add(0, GS_INPUT_STEP, 12000, 0);
+    add_step(0, 20000);
+    add(0, GS_INPUT_STEP, 26001, 0);
+    add_step(1, 30000);
+    cr_assert_eq(import_made(), GS_OK, "%s", err.text);
+    cr_assert_eq(imported.profile->ranks[0].step_count, 2);
+    cr_expect_eq(imported.profile->ranks[0].steps[0].measured_ns, 19000);
+    cr_expect_eq(imported.profile->ranks[0].steps[0].measured_compute_ns, 6000);
+    cr_expect_eq(imported.profile->ranks[0].steps[0].measured_wait_ns, 13000);
+    cr_expect_eq(imported.profile->ranks[0].steps[1].measured_ns, 0);
+    cr_expect_eq(imported.note_count, 0);
+}
+
+static void expect_optimizer(const char *origin, bool wanted)
+{
+    cr_assert_eq(gs_recording_set_origin(&made, origin, &err), GS_OK);
+    cr_assert_eq(import_made(), GS_OK, "%s", err.text);
+    const gs_profile_step *step = &imported.profile->ranks[0].steps[0];
+    const gs_segment *last = &step->segments[step->segment_count - 1];
+    cr_expect_eq(last->kind == GS_SEGMENT_OPTIMIZER, wanted, "%s", origin);
+    cr_expect_eq(last->duration_ns, wanted ? 0 : 1000);
+}
+
+/* A profile's optimizer that takes no time is none; one without an optimizer has it counted by its
+ * bytes. The last segment of add_step's is 1 us of the backward pass. */
+Test(import_recording, the_optimizer_of_replayed_durations_is_in_them)
+{
+    add_step(0, 1000);
+    add_step(1, 30000);
+    expect_optimizer("{\"scenario\": {\"live\": {\"compute\": \"replay\"}}}", true);
+    expect_optimizer("{\"scenario\": {\"live\": {\"compute\": \"train\"}}}", false);
+    expect_optimizer("{\"strategy\": \"asp\"}", false);
+}
+
 Test(import_recording, cancelled_gradients_are_left_out_and_told)
 {
     add(0, GS_INPUT_STEP, 1000, 0);

@@ -2,9 +2,17 @@
  *
  * A rank's step goes from where it asked for one to the end of its backward pass, with the times at
  * which units became ready; the durations have all in them that made ranks slow or steps differ.
- * Steps without an end, of gradients that were cancelled, are left out. */
+ * Steps without an end, of gradients that were cancelled, are left out.
+ *
+ * A rank asks again after its backward pass, while the collectives are under way, until its
+ * strategy lets it go on: the whole step ends where the next one that computes was asked for last.
+ *
+ * Where durations were replayed (live.compute=replay) the optimizer is one of them: the pass that
+ * follows starts after it, so it lies before the first unit. Where ranks trained it has passed when
+ * the step is asked for, and is not in the recording. */
 #include "traces/importers/importer.h"
 
+#include "base/json.h"
 #include "traces/importers/import_notes.h"
 #include "traces/recording.h"
 
@@ -15,9 +23,10 @@
 
 /* The step of a rank that is being read, and those before it. */
 typedef struct worker {
-    bool is_open, is_ended; /* ended: a step, after which none has begun */
+    bool is_open, is_ended; /* ended: a step, after which none has computed */
     int64_t began_ns, last_ns;
-    gs_segment *segments; /* [2 * units + 1]: of the open step */
+    int64_t computed_from_ns, computed_to_ns; /* the step that ended last */
+    gs_segment *segments;                     /* [2 * units + 2]: of the open step */
     uint32_t segment_count;
     bool *is_ready; /* [units] */
     uint32_t ready;
@@ -31,6 +40,7 @@ typedef struct reader {
     gs_arena *arena;  /* of what is handed out */
     gs_arena scratch; /* of workers */
     worker *workers;  /* [ranks] */
+    bool is_replayed; /* durations passed, the optimizer's among them */
     gs_import_notes notes;
     gs_error *err;
 } reader;
@@ -57,17 +67,13 @@ static void add_segment(worker *rank, gs_segment_kind kind, uint32_t index, gs_t
 static void measure_step(const worker *rank, int64_t next_ns)
 {
     gs_profile_step *last = &rank->steps[rank->step_count - 1];
-    last->measured_ns = next_ns - rank->began_ns;
-    last->measured_compute_ns = rank->last_ns - rank->began_ns;
-    last->measured_wait_ns = next_ns - rank->last_ns;
+    last->measured_ns = next_ns - rank->computed_from_ns;
+    last->measured_compute_ns = rank->computed_to_ns - rank->computed_from_ns;
+    last->measured_wait_ns = next_ns - rank->computed_to_ns;
 }
 
 static void begin_step(worker *rank, int64_t at_ns, uint32_t units)
 {
-    if (rank->is_ended) {
-        measure_step(rank, at_ns);
-        rank->is_ended = false;
-    }
     rank->left_out += rank->is_open && rank->ready > 0 ? 1 : 0;
     rank->is_open = true;
     rank->began_ns = rank->last_ns = at_ns;
@@ -81,6 +87,10 @@ static gs_status take_unit(reader *in, worker *rank, size_t record)
     if (!rank->is_open || input->sequence >= in->recording->about.units ||
         rank->is_ready[input->sequence]) {
         return refuse(in, record, "has no such unit to be ready with");
+    }
+    if (rank->is_ended) {
+        measure_step(rank, rank->began_ns);
+        rank->is_ended = false;
     }
     add_segment(rank, rank->ready == 0 ? GS_SEGMENT_FORWARD : GS_SEGMENT_BACKWARD, 0,
                 input->at_ns - rank->last_ns);
@@ -108,6 +118,9 @@ static gs_status end_step(reader *in, worker *rank, size_t record)
     }
     add_segment(rank, GS_SEGMENT_BACKWARD, 0, input->at_ns - rank->last_ns);
     keep_last_pass(rank, input->at_ns - rank->began_ns, input->sequence);
+    if (in->is_replayed) {
+        add_segment(rank, GS_SEGMENT_OPTIMIZER, 0, 0);
+    }
     gs_segment *segments = GS_TAKE(in->arena, gs_segment, rank->segment_count);
     if (segments == NULL) {
         return no_memory(in);
@@ -115,7 +128,8 @@ static gs_status end_step(reader *in, worker *rank, size_t record)
     memcpy(segments, rank->segments, rank->segment_count * sizeof *segments);
     rank->steps[rank->step_count++] =
         (gs_profile_step){.segments = segments, .segment_count = rank->segment_count};
-    rank->last_ns = input->at_ns;
+    rank->computed_from_ns = rank->began_ns;
+    rank->computed_to_ns = input->at_ns;
     rank->is_open = false;
     rank->is_ended = true;
     return GS_OK;
@@ -138,7 +152,7 @@ static gs_status make_workers(reader *in)
     }
     for (uint32_t i = 0; i < ranks; i++) {
         worker *rank = &in->workers[i];
-        rank->segments = GS_TAKE(&in->scratch, gs_segment, 2 * (size_t)units + 1);
+        rank->segments = GS_TAKE(&in->scratch, gs_segment, 2 * (size_t)units + 2);
         rank->is_ready = GS_TAKE(&in->scratch, bool, units);
         rank->steps = GS_TAKE(in->arena, gs_profile_step, ends[i]);
         if (rank->segments == NULL || rank->is_ready == NULL || rank->steps == NULL) {
@@ -248,6 +262,27 @@ static gs_status make_profile(reader *in, gs_imported *out)
     return GS_OK;
 }
 
+/* What whoever recorded said of the run: its scenario, unless the file is older. */
+static gs_status read_origin(reader *in)
+{
+    const gs_recording *recording = in->recording;
+    gs_json_at origin, scenario, live, compute;
+    const char *text = "";
+    if (recording->about.origin_bytes == 0) {
+        return GS_OK;
+    }
+    GS_TRY(gs_json_parse(recording->origin, recording->about.origin_bytes, in->file, &origin,
+                         in->err));
+    gs_status status = GS_OK;
+    if (gs_json_find(&origin, "scenario", &scenario) && gs_json_find(&scenario, "live", &live) &&
+        gs_json_find(&live, "compute", &compute)) {
+        status = gs_json_text(&compute, &text, in->err);
+    }
+    in->is_replayed = status == GS_OK && strcmp(text, "replay") == 0;
+    gs_json_free(origin.value);
+    return status;
+}
+
 static gs_status import(reader *in, gs_imported *out)
 {
     const gs_recording_about *about = &in->recording->about;
@@ -260,6 +295,7 @@ static gs_status import(reader *in, gs_imported *out)
                        "themselves is not in the recording; record another strategy",
                        in->file, about->strategy);
     }
+    GS_TRY(read_origin(in));
     GS_TRY(read_steps(in));
     return make_profile(in, out);
 }
