@@ -220,7 +220,6 @@ void gs_arms_free(gs_arm *arms, uint32_t count, uint32_t confirm_seeds)
         for (uint32_t seed = 0; arms[i].outcomes != NULL && seed < confirm_seeds; seed++) {
             gs_outcome_fini(&arms[i].outcomes[seed]);
         }
-        free(arms[i].outcomes);
         if (arms[i].tuned != NULL) {
             gs_json_free(arms[i].tuned->resolved);
         }

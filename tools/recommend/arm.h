@@ -66,7 +66,7 @@ typedef struct gs_arm {
     double race_samples[GS_RACE_SEEDS_MAX];
     uint32_t race_seeds;
     const gs_scenario *tuned; /* its scenario at the chosen rate, as confirmed; NULL: was not */
-    gs_outcome *outcomes;     /* [confirm_seeds] of full runs; NULL */
+    gs_outcome *outcomes;     /* [confirm_seeds] of full runs, in the arena; NULL */
     double confirm[GS_CONFIRM_SEEDS_MAX];
 } gs_arm;
 

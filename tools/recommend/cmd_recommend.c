@@ -7,6 +7,7 @@
 #include "tools/message.h"
 #include "tools/output.h"
 #include "tools/places.h"
+#include "tools/recommend/keep.h"
 #include "tools/recommend/page.h"
 #include "tools/recommend/rates.h"
 #include "tools/recommend/screen.h"
@@ -14,9 +15,7 @@
 #include "tools/scenario_load.h"
 #include "tools/sim_batch.h"
 #include "tools/troupe.h"
-#include "tools/version.h"
 #include "tools/verbs.h"
-#include "traces/store/store_answer.h"
 #include "traces/result_json.h"
 
 #include <inttypes.h>
@@ -279,63 +278,6 @@ static const char *find(gs_recommend *all)
     return NULL;
 }
 
-static gs_sim_batch batch_of(const gs_recommend *all, const gs_arm *arm,
-                             const gs_environment *environment)
-{
-    return (gs_sim_batch){
-        .cli = all->cli,
-        .scenario = arm->tuned,
-        .source = GS_SOURCE_SIM,
-        .seeds = all->confirm_seeds,
-        .repeats = 1,
-        .outcomes = arm->outcomes,
-        .environment = *environment,
-        .model_name = gs_scenario_model_name(arm->tuned),
-        .config_json = gs_need(gs_json_write(arm->tuned->resolved, false)),
-        .run_ids = gs_need(calloc(all->confirm_seeds, sizeof(int64_t))),
-        .ended = gs_need(calloc(all->confirm_seeds, sizeof(bool))),
-    };
-}
-
-/* Stores the confirmed runs, those of an interrupted confirmation too, as one batch with the
- * answer, and adds them to the document, where there is one. An exit code: a result is never lost,
- * what is wrong with the database is said last. */
-static int store(const gs_recommend *all, const gs_environment *environment, const char *answer,
-                 gs_json *document, gs_error *err)
-{
-    gs_status status = GS_OK;
-    gs_store *open = NULL;
-    for (uint32_t i = 0; i < all->arm_count; i++) {
-        const gs_arm *arm = &all->arms[i];
-        if (arm->outcomes == NULL) {
-            continue;
-        }
-        gs_sim_batch batch = batch_of(all, arm, environment);
-        batch.store = open;
-        batch.status = status;
-        for (uint32_t run = 0; run < all->confirm_seeds; run++) {
-            gs_sim_store_ended(&batch, run);
-        }
-        if (batch.status != GS_OK && status == GS_OK) {
-            *err = batch.error;
-        }
-        status = batch.status;
-        open = batch.store;
-        if (document != NULL) {
-            gs_sim_document_runs(&batch, document);
-        }
-        free(batch.model_name);
-        free(batch.config_json);
-        free(batch.run_ids);
-        free(batch.ended);
-    }
-    if (open != NULL && status == GS_OK) {
-        status = gs_store_write_answer(open, "recommend", answer, err);
-    }
-    gs_store_close(open);
-    return status == GS_OK ? GS_EXIT_OK : GS_EXIT_FAILED;
-}
-
 /* --- printing --------------------------------------------------------------------------------- */
 
 static void put_flags(const gs_cli *cli, FILE *out)
@@ -420,16 +362,14 @@ static char *header_text(const gs_recommend *all, const gs_loaded *loaded)
 static int print(gs_findings *findings, gs_loaded *loaded, gs_output *output)
 {
     const gs_recommend *all = findings->all;
-    gs_tool_facts facts = gs_version_facts();
-    gs_environment environment;
     gs_error err = {0};
     char *command = command_text(all->cli, loaded);
-    if (gs_environment_collect(&facts, &loaded->arena, &environment) != GS_OK) {
-        gs_need(NULL);
-    }
-    gs_json *document =
-        all->cli->flags.json ? gs_need(gs_result_json_create(command, &environment)) : NULL;
-    int stored = store(all, &environment, findings->answer, document, &err);
+    gs_json *document = all->cli->flags.json
+                            ? gs_need(gs_result_json_create(command, &all->keep->environment))
+                            : NULL;
+    /* A result is never lost: what is wrong with the database is said last. */
+    int stored = gs_keep_end(all->keep, findings->answer, document, &err) == GS_OK ? GS_EXIT_OK
+                                                                                   : GS_EXIT_FAILED;
     int code = findings->exit_code == GS_EXIT_OK ? stored : findings->exit_code;
     if (document != NULL) {
         if (!gs_json_set(document, "recommendation", gs_recommend_json(findings)) ||
@@ -567,6 +507,9 @@ static int recommend(gs_recommend *all, const gs_launch *launch, gs_loaded *load
         return tell_plan(all, loaded, &output);
     }
     gs_findings findings = {.all = all};
+    gs_keep keep;
+    gs_keep_begin(all, &keep);
+    all->keep = &keep;
     if (arms_in(all) > 0) {
         findings.stage = find(all);
         findings.verdict = gs_contest_verdict(all);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "tools/message.h"
+#include "tools/recommend/keep.h"
 #include "tools/recommend/standings.h"
 #include "tools/scenario_load.h"
 #include "traces/stats/power.h"
@@ -408,16 +409,19 @@ bool gs_confirm_arms(gs_recommend *all)
         all->confirm_seeds--;
     }
     uint32_t seeds = all->confirm_seeds;
-    gs_outcome *outcomes = gs_need(calloc((size_t)count * seeds + 1, sizeof *outcomes));
+    gs_outcome *outcomes =
+        gs_need(gs_arena_take(&all->arena, (size_t)count * seeds + 1, sizeof *outcomes));
     for (uint32_t i = 0; i < count; i++) {
         finalists[i]->tuned = tuned_scenario(all, finalists[i]);
         variants[i] = finalists[i]->tuned;
     }
+    gs_keep_await(all, finalists, count, outcomes);
+    all->keeps = true;
     bool done = gs_trial_run(all, variants, count, 0, seeds, outcomes);
+    all->keeps = false;
     for (uint32_t i = 0; i < count; i++) {
         gs_arm *arm = finalists[i];
-        arm->outcomes = gs_need(calloc(seeds, sizeof *arm->outcomes));
-        memcpy(arm->outcomes, &outcomes[(size_t)i * seeds], seeds * sizeof *outcomes);
+        arm->outcomes = &outcomes[(size_t)i * seeds];
         for (uint32_t seed = 0; seed < seeds; seed++) {
             arm->confirm[seed] = gs_trial_value(all, arm, &arm->outcomes[seed]);
         }
@@ -425,7 +429,6 @@ bool gs_confirm_arms(gs_recommend *all)
             check_limits(all, arm);
         }
     }
-    free(outcomes);
     return done;
 }
 

@@ -4,6 +4,7 @@
 #include "tools/explain_variant.h"
 #include "tools/interrupt.h"
 #include "tools/message.h"
+#include "tools/recommend/keep.h"
 #include "tools/run_pool.h"
 #include "tools/scenario_load.h"
 
@@ -52,6 +53,8 @@ static void run_part(gs_recommend *all, const gs_scenario *const *variants, uint
         .seeds = seeds,
         .jobs = all->own_jobs,
         .threads = all->threads,
+        .ended = all->keeps ? gs_keep_ended : NULL,
+        .context = all->keep,
         .progress = &all->progress,
         .troupe = all->troupe,
     };

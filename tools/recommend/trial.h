@@ -53,6 +53,8 @@ typedef struct gs_recommend {
     bool interrupted;
     bool may_cut;         /* the stage can do without runs that --budget has no time for */
     const char *left_out; /* what --budget had no time for; NULL: nothing */
+    struct gs_keep *keep; /* where confirmed runs go */
+    bool keeps;           /* the stage makes them: its runs go there as they end */
     uint32_t confirm_seeds;
 } gs_recommend;
 
