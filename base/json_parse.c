@@ -242,11 +242,9 @@ static gs_status read_escape(parser *p, char *out, size_t *out_count)
     return GS_OK;
 }
 
-/* Bytes of the well-formed UTF-8 sequence at the reader (RFC 3629), or 0. */
-static size_t utf8_length(const parser *p)
+size_t gs_json_tree_utf8_bytes(const char *text, size_t left)
 {
-    const unsigned char *c = (const unsigned char *)p->text + p->at;
-    size_t left = p->length - p->at;
+    const unsigned char *c = (const unsigned char *)text;
     if (c[0] < 0x80) {
         return 1;
     }
@@ -283,7 +281,7 @@ static gs_status read_quoted(parser *p)
             if ((unsigned char)peek(p) < 0x20) {
                 return fail_wanted(p, "\\n, \\t or \\u for a control character");
             }
-            count = utf8_length(p);
+            count = gs_json_tree_utf8_bytes(p->text + p->at, p->length - p->at);
             if (count == 0) {
                 return fail_wanted(p, "UTF-8");
             }

@@ -24,4 +24,8 @@ gs_json *gs_json_tree_new_number(double value, const char *text);
  * on failure (no memory, or a NULL anywhere). */
 bool gs_json_tree_append(gs_json *parent, const char *key, gs_json *value);
 
+/* Bytes of the well-formed UTF-8 sequence at the start of text (RFC 3629), of which left >= 1 bytes
+ * may be looked at; 0: there is none. */
+size_t gs_json_tree_utf8_bytes(const char *text, size_t left);
+
 #endif

@@ -41,13 +41,16 @@ static void put_text(text_buffer *out, const char *text)
     put(out, text, strlen(text));
 }
 
-/* A quoted text; what is not ASCII passes as the UTF-8 it is. */
+/* A quoted text; UTF-8 passes as it is, and each byte that is none, such as those of a file name,
+ * becomes U+FFFD, since no reader takes the document with it. */
 static void put_quoted(text_buffer *out, const char *text)
 {
+    const char *end = text + strlen(text);
     static const char named[] = "\"\\\b\f\n\r\t";
     static const char letters[] = "\"\\bfnrt";
     put(out, "\"", 1);
-    for (const char *c = text; *c != '\0'; c++) {
+    for (const char *c = text; c < end; c++) {
+        size_t count = gs_json_tree_utf8_bytes(c, (size_t)(end - c));
         const char *found = strchr(named, *c);
         if (found != NULL) {
             char escape[2] = {'\\', letters[found - named]};
@@ -56,8 +59,11 @@ static void put_quoted(text_buffer *out, const char *text)
             char escape[8];
             snprintf(escape, sizeof escape, "\\u%04x", (unsigned)(unsigned char)*c);
             put_text(out, escape);
+        } else if (count == 0) {
+            put_text(out, "\xef\xbf\xbd");
         } else {
-            put(out, c, 1);
+            put(out, c, count);
+            c += count - 1;
         }
     }
     put(out, "\"", 1);

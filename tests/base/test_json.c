@@ -429,6 +429,17 @@ Test(json, indented_text_keeps_short_plain_lists_on_a_line)
     gs_json_free(object);
 }
 
+/* U+FFFD is ef bf bd. \xe2\x82 is a sequence cut short, \xc0\x80 an overlong one, and both are two
+ * bytes that are no UTF-8; U+20AC behind them is whole. */
+Test(json, bytes_that_are_no_utf8_are_written_as_replacements)
+{
+    gs_json *text = gs_json_new_text("a\xff\xe2\x82z\xc0\x80\xe2\x82\xac\xe2\x82");
+    expect_text(text, false,
+                "\"a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd\xef\xbf\xbd\xe2\x82\xac"
+                "\xef\xbf\xbd\xef\xbf\xbd\"");
+    gs_json_free(text);
+}
+
 Test(json, a_part_of_a_document_is_written_alone)
 {
     gs_json_at root = parse("{\"a\": [1], \"b\": 2}");
