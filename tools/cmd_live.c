@@ -6,6 +6,7 @@
 #include "tools/live_one.h"
 #include "tools/message.h"
 #include "tools/progress.h"
+#include "tools/replay_work.h"
 #include "tools/sim_batch.h"
 #include "tools/verbs.h"
 #include "traces/recording.h"
@@ -111,6 +112,15 @@ static int check_runnable(const gs_cli *cli, const gs_loaded *loaded, const gs_l
 
 /* ---------------------------------------------------------------- the runs */
 
+static bool has_codec(const gs_scenario *scenario)
+{
+    bool has_any = false;
+    for (uint32_t i = 0; i < scenario->strategy_count; i++) {
+        has_any = has_any || scenario->strategies[i].coding.codec != NULL;
+    }
+    return has_any;
+}
+
 static void tell_notes(const gs_cli *cli, const gs_loaded *loaded, const gs_live_crew *crew)
 {
     const gs_workload *workload = &loaded->scenario.workload;
@@ -123,6 +133,13 @@ static void tell_notes(const gs_cli *cli, const gs_loaded *loaded, const gs_live
             "note: the ranks train %s, whatever that takes here; sim's clock is that of %s. "
             "If that is another job, live.compute=replay plays its durations",
             workload->task.model->name, workload->profile->source);
+    }
+    if (has_codec(&loaded->scenario) && gs_replay_skips_work(&loaded->scenario) &&
+        !cli->flags.quiet) {
+        gs_complain("note: live.compute=replay sends the profile's bytes, but does not do the "
+                    "codec's work on them, nor vector operations: overhead is not measured, and "
+                    "validate leaves it, the step and the order of those with a codec out. Without "
+                    "live.compute and workload.profile the model trains, and all of it is done");
     }
     if (live->compute == 0 || live->pace == 1) {
         gs_live_crew_tell_crowd(crew, cli);

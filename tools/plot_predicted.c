@@ -46,6 +46,9 @@ static void put_data(const gs_validate *validate, const uint32_t *label_of, gs_p
     for (uint32_t i = 0; i < validate->pair_count; i++) {
         const gs_validate_pair *pair = &validate->pairs[i];
         const gs_validate_row *row = gs_validate_row_of(pair, "step_mean_ns");
+        if (row == NULL) {
+            continue;
+        }
         fprintf(plot->csv, "%u,", label_of[i]);
         gs_plot_field(pair->label, plot->csv);
         fputc(',', plot->csv);
@@ -65,6 +68,9 @@ static bool range_of(const gs_validate *validate, double *out_low, double *out_h
     double high = 0.0;
     for (uint32_t i = 0; i < validate->pair_count; i++) {
         const gs_validate_row *row = gs_validate_row_of(&validate->pairs[i], "step_mean_ns");
+        if (row == NULL) {
+            continue;
+        }
         low = fmin(low, fmin(row->measured.value, row->predicted.value));
         high = fmax(high, fmax(row->measured.value, row->predicted.value));
     }
@@ -114,6 +120,15 @@ static void put_script(const gs_validate *validate, const char *const *labels, u
     free(colors);
 }
 
+static bool has_steps(const gs_validate *validate)
+{
+    bool has_any = false;
+    for (uint32_t i = 0; i < validate->pair_count; i++) {
+        has_any = has_any || gs_validate_row_of(&validate->pairs[i], "step_mean_ns") != NULL;
+    }
+    return has_any;
+}
+
 static void fill(const gs_validate *validate, gs_plot *plot)
 {
     const char **labels = gs_need(calloc((size_t)validate->pair_count + 1, sizeof *labels));
@@ -145,10 +160,14 @@ int gs_plot_predicted(const gs_cli *cli, gs_plot *plot)
     }
     gs_validate validate;
     int code = gs_validate_make(cli, 1, store, &validate);
-    if (code == GS_EXIT_OK) {
+    bool was_made = code == GS_EXIT_OK;
+    if (was_made && has_steps(&validate)) {
         fill(&validate, plot);
+    } else if (was_made) {
+        gs_complain("plot predicted: no strategy has steps that can be compared");
+        code = GS_EXIT_REFUSED;
     }
-    for (uint32_t i = 0; i < validate.remark_count && code == GS_EXIT_OK; i++) {
+    for (uint32_t i = 0; i < validate.remark_count && was_made; i++) {
         gs_complain("%s", validate.remarks[i]);
     }
     gs_validate_free(&validate);

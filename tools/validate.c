@@ -3,6 +3,9 @@
 #include "base/assert.h"
 #include "tools/config_difference.h"
 #include "tools/message.h"
+#include "tools/replay_work.h"
+#include "tools/scenario_load.h"
+#include "tools/stored_config.h"
 #include "traces/scenario/scenario.h"
 
 #include <inttypes.h>
@@ -319,6 +322,29 @@ static int find_pairs(gs_validate *validate)
     return GS_EXIT_REFUSED;
 }
 
+/* ---------------------------------------------------------------- what was not done */
+
+/* A scenario whose files are gone is taken at its word. */
+static void look_at_work(const gs_cli *cli, gs_validate_pair *pair)
+{
+    gs_cli bare = *cli;
+    gs_loaded loaded;
+    gs_error err;
+    char *config = NULL;
+    bare.word_count = 0;
+    bare.strategy_count = 0;
+    if (strstr(pair->measured[0]->run.scenario.config_json, "\"replay\"") == NULL ||
+        gs_stored_config(&pair->measured[0]->run, &config, &err) != GS_OK) {
+        return;
+    }
+    if (gs_scenario_try(&bare, pair->scenario, config, &loaded, &err) == GS_OK) {
+        pair->skips_work = gs_replay_skips_work(&loaded.scenario);
+        pair->skips_codec = pair->skips_work && loaded.scenario.strategies[0].coding.codec != NULL;
+    }
+    gs_scenario_unload(&loaded);
+    free(config);
+}
+
 /* ---------------------------------------------------------------- all of it */
 
 int gs_validate_make(const gs_cli *cli, size_t first, gs_store *store, gs_validate *out)
@@ -329,6 +355,9 @@ int gs_validate_make(const gs_cli *cli, size_t first, gs_store *store, gs_valida
     int code = read_tolerances(cli, out->tolerances);
     code = code == GS_EXIT_OK ? gs_validate_read(out, store) : code;
     code = code == GS_EXIT_OK ? find_pairs(out) : code;
+    for (uint32_t i = 0; code == GS_EXIT_OK && i < out->pair_count; i++) {
+        look_at_work(cli, &out->pairs[i]);
+    }
     if (code == GS_EXIT_OK) {
         gs_validate_judge(out);
     }

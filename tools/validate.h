@@ -46,6 +46,8 @@ typedef struct gs_validate_pair {
     const char *predicted_utc;     /* of the last prediction; "": one is not in the ledger */
     const char *measured_utc;      /* the first measurement began */
     bool blind;                    /* the former is not later */
+    bool skips_work;  /* measured without vector operations (tools/replay_work.h): no overhead */
+    bool skips_codec; /* nor the work of its codec: nothing that is longer by it */
     gs_validate_row *rows;
     uint32_t row_count;
 } gs_validate_pair;

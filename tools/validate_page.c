@@ -247,25 +247,31 @@ char *gs_validate_answer(const gs_validate *validate)
 {
     double *errors = gs_need(calloc((size_t)validate->pair_count + 1, sizeof *errors));
     double worst = 0.0;
+    uint32_t count = 0;
     const gs_validate_pair *where = &validate->pairs[0];
     for (uint32_t i = 0; i < validate->pair_count; i++) {
         const gs_validate_row *step = gs_validate_row_of(&validate->pairs[i], "step_mean_ns");
-        GS_ASSERT(step != NULL);
-        errors[i] = fabs(step->judgement.error);
-        if (errors[i] > fabs(worst)) {
+        if (step == NULL) {
+            continue;
+        }
+        where = count == 0 ? &validate->pairs[i] : where;
+        errors[count++] = fabs(step->judgement.error);
+        if (errors[count - 1] > fabs(worst)) {
             worst = step->judgement.error;
             where = &validate->pairs[i];
         }
     }
-    qsort(errors, validate->pair_count, sizeof *errors, by_value);
-    double median = gs_quantile_of_sorted(errors, validate->pair_count, 0.5);
+    qsort(errors, count, sizeof *errors, by_value);
+    char *steps = count == 0 ? gs_text("no step can be compared")
+                             : gs_text("mean step: median error %.1f %%, worst %+.1f %% (%s on %s)",
+                                       100.0 * gs_quantile_of_sorted(errors, count, 0.5),
+                                       100.0 * worst, where->label, where->scenario);
     char *text = gs_text(
-        "%" PRIu32 " of %" PRIu32 " predictions are %s; mean step: median error %.1f %%, worst "
-        "%+.1f %% (%s on %s)%s.",
+        "%" PRIu32 " of %" PRIu32 " predictions are %s; %s%s.",
         validate->outside == 0 ? validate->row_count : validate->outside, validate->row_count,
-        validate->outside == 0 ? "inside their tolerance" : "OUTSIDE their tolerance",
-        100.0 * median, 100.0 * worst, where->label, where->scenario,
+        validate->outside == 0 ? "inside their tolerance" : "OUTSIDE their tolerance", steps,
         validate->ordered == validate->in_order ? "" : "; the ORDER of strategies is WRONG");
+    free(steps);
     free(errors);
     return text;
 }
