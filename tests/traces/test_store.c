@@ -208,6 +208,23 @@ Test(store, what_is_not_finite_is_null_and_comes_back_as_nan)
     cr_assert_eq(fixture_query(path, "SELECT count(*) FROM result WHERE censored"), 1);
 }
 
+/* 9e999 is infinity to SQLite: a comparison would take it for a target that was not reached. */
+Test(store, what_another_program_has_left_infinite_is_no_value)
+{
+    gs_arena arena;
+    gs_arena_init(&arena);
+    gs_stored_run run = fixture_run(1, 1);
+    gs_store *store = fixture_open(fixture_path("runs.db"), GS_STORE_WRITE);
+    int64_t id = fixture_write(store, &run);
+    fixture_execute(fixture_path("runs.db"),
+                    "UPDATE result SET value = -9e999 WHERE metric = 'step_mean_ns'");
+    gs_stored_run got;
+    cr_assert_eq(gs_store_read_run(store, id, &arena, &got, NULL), GS_OK);
+    cr_assert(isnan(got.values[gs_metric_find("step_mean_ns")]));
+    gs_store_close(store);
+    gs_arena_fini(&arena);
+}
+
 Test(store, an_interrupted_run_keeps_its_partial_rows_and_its_reason)
 {
     gs_arena arena;

@@ -230,6 +230,18 @@ Test(store_file, a_newer_database_is_refused_with_both_versions)
     assert_open_fails(path, GS_STORE_WRITE, GS_EVERSION, newer_text(99));
 }
 
+Test(store_file, a_schema_below_zero_is_refused_for_reading_and_writing)
+{
+    const char *path = fixture_path("below.db");
+    gs_store_close(fixture_open(path, GS_STORE_WRITE));
+    fixture_execute(path, "PRAGMA user_version = -1");
+    for (int mode = GS_STORE_READ; mode <= GS_STORE_WRITE; mode++) {
+        assert_open_fails(path, (gs_store_mode)mode, GS_EPARSE,
+                          "its schema is -1, which no gradsync has written; restore a copy, or use "
+                          "another --db");
+    }
+}
+
 Test(store_file, a_database_of_another_program_is_refused_and_left_alone)
 {
     const char *path = fixture_path("places.sqlite");

@@ -367,7 +367,7 @@ static gs_status refuse_foreign(gs_sql *sql, gs_error *err)
     return status;
 }
 
-/* Version of our database, 0 for an empty file; refuses what is not ours or too new. */
+/* Version of our database, 0 for an empty file; refuses what is not ours, too new or no version. */
 static gs_status read_version(gs_sql *sql, int64_t newest, int64_t *out, gs_error *err)
 {
     int64_t application = 0;
@@ -377,6 +377,12 @@ static gs_status read_version(gs_sql *sql, int64_t newest, int64_t *out, gs_erro
     if (application != GS_STORE_APPLICATION) {
         GS_TRY(refuse_foreign(sql, err));
         version = 0;
+    }
+    if (version < 0) {
+        return gs_fail(err, GS_EPARSE,
+                       "%s: its schema is %" PRId64
+                       ", which no gradsync has written; restore a copy, or use another --db",
+                       sql->path, version);
     }
     if (version > newest) {
         return gs_fail(err, GS_EVERSION,

@@ -188,7 +188,8 @@ double gs_sql_real(const gs_sql_query *query, int column)
     if (sqlite3_column_type(query->statement, column) == SQLITE_NULL) {
         return (double)NAN;
     }
-    return sqlite3_column_double(query->statement, column);
+    double value = sqlite3_column_double(query->statement, column);
+    return isfinite(value) ? value : (double)NAN; /* only another program has written it */
 }
 
 const char *gs_sql_text(const gs_sql_query *query, int column)
