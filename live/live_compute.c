@@ -302,11 +302,19 @@ void gs_live_compute_turn(gs_live_entity *entity, const gs_parcel *parcel)
     }
 }
 
+void gs_live_compute_stop(gs_live_entity *entity)
+{
+    gs_live_computer *computer = entity->computer;
+    if (computer != NULL) {
+        atomic_store(&computer->is_unwanted, true);
+        join_beside(computer); /* a pass that trains cannot be stopped: it ends, and is dropped */
+    }
+}
+
 void gs_live_compute_cancel(gs_live_entity *entity)
 {
     gs_live_computer *computer = entity->computer;
-    atomic_store(&computer->is_unwanted, true);
-    join_beside(computer); /* a pass that trains cannot be stopped: it ends, and is dropped */
+    gs_live_compute_stop(entity);
     computer->gradient++;
     entity->in_backward = false;
     note_compute(computer, -1);

@@ -337,6 +337,11 @@ static void end_together(gs_live *live)
 
 void gs_live_end(gs_live *live)
 {
+    for (uint32_t i = 0; i < live->shared.entity_count; i++) {
+        if (gs_live_is_here(&live->shared, i)) {
+            gs_live_compute_stop(&live->entities[i]);
+        }
+    }
     if (live->shared.config.crew != NULL) {
         end_together(live);
     } else {

@@ -162,6 +162,9 @@ void gs_live_computer_close(gs_live_computer *computer);
 void gs_live_compute_begin(gs_live_entity *entity);
 /* A COMPUTE parcel has come: the next unit, or the end of the backward pass. */
 void gs_live_compute_turn(gs_live_entity *entity, const gs_parcel *parcel);
+/* No thread works on the entity's numbers any more when it returns: a run that fails ends in the
+ * middle of a pass. */
+void gs_live_compute_stop(gs_live_entity *entity);
 /* Nothing of the gradient under way is announced any more. */
 void gs_live_compute_cancel(gs_live_entity *entity);
 /* The optimizer has run: its time of the profile passes before the next gradient. */
