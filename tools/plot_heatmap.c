@@ -30,7 +30,9 @@ typedef struct map {
     const char *held_text; /* ", noise.compute.cv=0.1"; "": there are no others */
     uint64_t *seeds;       /* [seed_count] */
     uint32_t seed_count;
-    cell *cells; /* [y->count * x->count] */
+    cell *cells;         /* [y->count * x->count] */
+    double own_x, own_y; /* where the scenario itself lies, in columns and rows from 0; NAN: it is
+                            not known, or off the map */
 } map;
 
 /* ---------------------------------------------------------------- axes */
@@ -182,6 +184,31 @@ static void fill_cells(map *of)
     }
 }
 
+/* ---------------------------------------------------------------- the scenario's own place */
+
+/* In steps of the axis, between two of its values as far as their logarithms say where both have
+ * one. NAN: not known, or beyond its ends. */
+static double own_place(const gs_swept_key *key)
+{
+    for (uint32_t i = 0; key->own != NULL && i < key->count; i++) {
+        double low = key->numbers[i];
+        double own = key->own_number;
+        if (strcmp(key->own, key->values[i]) == 0 || own == low) {
+            return i;
+        }
+        double high = i + 1 < key->count ? key->numbers[i + 1] : low;
+        if (key->is_numeric && own > low && own < high) {
+            return i + (low > 0.0 ? log(own / low) / log(high / low) : (own - low) / (high - low));
+        }
+    }
+    return (double)NAN;
+}
+
+static bool has_own(const map *of)
+{
+    return isfinite(of->own_x) && isfinite(of->own_y);
+}
+
 /* ---------------------------------------------------------------- telling */
 
 static char *score_text(const map *of, double score, char out[GS_UNIT_TEXT_BYTES])
@@ -275,9 +302,16 @@ static void fill(const map *of, gs_plot *plot)
         "fs transparent pattern 4 noborder lc rgb '#101010' title 'hatched: ties with the next'",
         plot->data);
     if (cells <= CELLS_WITH_TEXT) {
+        fprintf(
+            out,
+            ", \\\n     %s skip 1 using 1:2:(strcol(11)) with labels %stc rgb '#101010' notitle",
+            plot->data, has_own(of) ? "offset 0,-0.9 " : "");
+    }
+    if (has_own(of)) {
         fprintf(out,
-                ", \\\n     %s skip 1 using 1:2:(strcol(11)) with labels tc rgb '#101010' notitle",
-                plot->data);
+                ", \\\n     '+' using (%.6g):(%.6g) every ::0::0 with points pt 3 ps 2 lw 2.5 "
+                "lc rgb '#101010' title 'the scenario itself'",
+                of->own_x, of->own_y);
     }
     fputc('\n', out);
     plot->width = 420 + (int)of->x->count * 110;
@@ -316,6 +350,10 @@ static int print(const gs_cli *cli, const map *of, gs_plot *plot)
                 of->x->key, of->y->key);
         free(title);
         gs_table_print(&table, GS_TABLE_TEXT, cli->bold, output.text);
+        if (has_own(of)) {
+            fprintf(output.text, "\nthe scenario itself: %s=%s, %s=%s\n", of->x->key, of->x->own,
+                    of->y->key, of->y->own);
+        }
         code = gs_output_close(&output);
     }
     gs_table_fini(&table);
@@ -341,6 +379,8 @@ int gs_plot_heatmap(const gs_cli *cli, gs_plot *plot)
         hold_others(&of);
         list_seeds(&of);
         fill_cells(&of);
+        of.own_x = own_place(of.x);
+        of.own_y = own_place(of.y);
         if (gs_plot_is_preview(plot)) {
             code = print(cli, &of, plot);
         } else {

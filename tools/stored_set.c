@@ -156,6 +156,26 @@ static gs_status read_overrides(gs_stored_set *set, uint32_t run, const char *js
     return status;
 }
 
+/* What the scenario of a sweep itself says of its keys. */
+static gs_status read_own(gs_stored_set *set, const char *json, gs_error *err)
+{
+    gs_json_at root = {0};
+    GS_TRY(gs_json_parse(json, strlen(json), "sweep_point.own_json", &root, err));
+    gs_status status = GS_OK;
+    for (uint32_t i = 0; status == GS_OK && i < set->key_count; i++) {
+        gs_swept_key *key = &set->keys[i];
+        gs_json_at member = {0};
+        const char *text = NULL;
+        if (gs_json_find(&root, key->key, &member)) {
+            status = gs_json_text(&member, &text, err);
+            key->own = text == NULL ? NULL : gs_need(gs_arena_text(&set->arena, text));
+            key->own_number = text == NULL ? (double)NAN : number_of(text);
+        }
+    }
+    gs_json_free(root.value);
+    return status;
+}
+
 static int by_number(const void *a, const void *b)
 {
     double one = number_of(*(const char *const *)a);
@@ -216,12 +236,17 @@ static gs_status read_sweep(gs_stored_set *set, gs_error *err)
                                     &counts[i], err));
     }
     uint64_t sweep = main_sweep(set, places, counts);
+    const char *own = NULL;
     for (uint32_t i = 0; i < set->count; i++) {
         for (uint32_t k = 0; k < counts[i]; k++) {
             if (places[i][k].sweep_key == sweep) {
                 GS_TRY(read_overrides(set, i, places[i][k].overrides_json, texts, err));
+                own = own == NULL ? places[i][k].own_json : own;
             }
         }
+    }
+    if (own != NULL) {
+        GS_TRY(read_own(set, own, err));
     }
     for (uint32_t k = 0; k < set->key_count; k++) {
         list_values(set, k, texts);

@@ -17,6 +17,8 @@ typedef struct gs_swept_key {
     const char **values;   /* [count], as words take them; numbers ascending */
     const double *numbers; /* [count]; NAN: a word */
     uint32_t count;
+    const char *own; /* what the scenario itself says, likewise; NULL: not known */
+    double own_number;
     bool is_numeric; /* all values are numbers */
 } gs_swept_key;
 

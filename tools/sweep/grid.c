@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { YEARS_WORDS_MAX = 256, STDIN_BYTES_MAX = 64 * 1024 * 1024 };
+enum { YEARS_WORDS_MAX = 256, STDIN_BYTES_MAX = 64 * 1024 * 1024, PART_BYTES = 128 };
 
 /* A year of growth: DESIGN's figures for "what if we wait?". */
 static const double compute_growth = 1.30;
@@ -309,6 +309,89 @@ static gs_status read_base(gs_grid *grid, gs_error *err)
     return status;
 }
 
+/* --- what the scenario itself says ------------------------------------------------------------ */
+
+/* "cluster.nodes[0].count" or "cluster.nodes.0.count". false: nothing is there. */
+static bool find_path(gs_json *root, const char *path, gs_json_at *out)
+{
+    char part[PART_BYTES];
+    *out = (gs_json_at){.value = root};
+    for (size_t length; *path != '\0'; path += length) {
+        gs_json_at parent = *out;
+        length = strcspn(path, ".[]");
+        if (length == 0) {
+            length = 1;
+            continue;
+        }
+        if (snprintf(part, sizeof part, "%.*s", (int)length, path) >= (int)sizeof part) {
+            return false;
+        }
+        if (gs_json_kind_of(parent.value) == GS_JSON_LIST) {
+            size_t index = strtoul(part, NULL, 10);
+            if (index >= gs_json_count(parent.value)) {
+                return false;
+            }
+            *out = gs_json_element(&parent, index);
+        } else if (gs_json_kind_of(parent.value) != GS_JSON_OBJECT ||
+                   !gs_json_find(&parent, part, out)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* As a word says it. NULL: it has no value of its own, as it is swept in the file. Owner: caller,
+ * free(). */
+static char *own_value(const gs_scenario *own, const gs_dimension *dimension)
+{
+    gs_json_at at;
+    const char *text = NULL;
+    if (dimension->kind == GS_DIMENSION_YEARS) {
+        return gs_text("0");
+    }
+    for (uint32_t i = 0; i < own->dimension_count; i++) {
+        if (strcmp(own->dimensions[i].path, dimension->key) == 0) {
+            return NULL;
+        }
+    }
+    if (dimension->kind != GS_DIMENSION_KEY || !find_path(own->resolved, dimension->key, &at)) {
+        return NULL;
+    }
+    gs_json_kind kind = gs_json_kind_of(at.value);
+    if (kind == GS_JSON_TEXT && gs_json_text(&at, &text, NULL) == GS_OK) {
+        return gs_text("%s", text);
+    }
+    return kind == GS_JSON_NUMBER ? gs_json_write(at.value, false) : NULL;
+}
+
+/* The scenario may lack what every point gets: then nothing is known of it by itself. */
+static gs_status read_own(gs_grid *grid, gs_error *err)
+{
+    const char **words = GS_TAKE(grid->arena, const char *, 1 + grid->word_count);
+    if (words == NULL) {
+        return no_memory(grid, err);
+    }
+    words[0] = grid->file;
+    memcpy(&words[1], grid->words, grid->word_count * sizeof *words);
+    gs_loaded own = {0};
+    gs_json *object = gs_json_new_object();
+    bool ok = object != NULL;
+    if (load(grid, words, 1 + grid->word_count, NULL, &own, NULL) == GS_OK) {
+        for (uint32_t i = 0; i < grid->dimensions.count && ok; i++) {
+            char *text = own_value(&own.scenario, &grid->dimensions.list[i]);
+            ok = text == NULL ||
+                 gs_json_set(object, grid->dimensions.list[i].key, gs_json_new_text(text));
+            free(text);
+        }
+    }
+    gs_scenario_unload(&own);
+    char *text = ok ? gs_json_write(object, false) : NULL;
+    grid->own_json = text == NULL ? NULL : gs_arena_text(grid->arena, text);
+    free(text);
+    gs_json_free(object);
+    return grid->own_json == NULL ? no_memory(grid, err) : GS_OK;
+}
+
 /* --- points ----------------------------------------------------------------------------------- */
 
 /* Sets the parameters of the point's strategy. false: this combination is one of another point,
@@ -437,6 +520,7 @@ gs_status gs_grid_make(const gs_cli *cli, gs_arena *arena, gs_grid *out, gs_erro
     *out = (gs_grid){.cli = cli, .file = cli->words[0], .arena = arena};
     GS_TRY(read_words(out, err));
     GS_TRY(read_base(out, err));
+    GS_TRY(read_own(out, err));
     sort_dimensions(&out->dimensions);
     return make_points(out, err);
 }

@@ -30,8 +30,9 @@ typedef struct gs_grid {
     gs_sweep_point *points; /* [count] */
     uint32_t count;
     uint32_t group_count;
-    uint64_t base_hash; /* of the scenario with the first values, strategies left out */
-    const char *name;   /* of the scenario */
+    uint64_t base_hash;   /* of the scenario with the first values, strategies left out */
+    const char *own_json; /* what the scenario itself says of the keys that are varied */
+    const char *name;     /* of the scenario */
     bool real_gradients, has_target;
     int64_t seeds;
     uint64_t seed;

@@ -27,6 +27,7 @@ static gs_stored_place place_of(const gs_sweep *sweep, uint32_t point)
     return (gs_stored_place){.sweep_key = sweep->key,
                              .point = point,
                              .overrides_json = sweep->grid.points[point].overrides_json,
+                             .own_json = sweep->grid.own_json,
                              .rung = sweep->points[point].rung};
 }
 

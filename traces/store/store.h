@@ -89,7 +89,8 @@ typedef struct gs_stored_place {
     uint64_t sweep_key; /* of scenario and dimensions */
     int64_t point;
     const char *overrides_json; /* {"cluster.links.nic.bandwidth": "1Gbit/s", "strategy": "asp"} */
-    int64_t rung; /* of successive halving in which it was run; 0: the first, or none */
+    const char *own_json; /* what the scenario itself says of these keys, likewise; NULL: unknown */
+    int64_t rung;         /* of successive halving in which it was run; 0: the first, or none */
 } gs_stored_place;
 
 /* One strategy on one scenario with one seed. */

@@ -325,7 +325,13 @@ static const char *const schema_4[] = {
 "  text TEXT NOT NULL) STRICT",
 NULL};
 
-const gs_store_migration gs_store_migrations[] = {{schema_1}, {schema_2}, {schema_3}, {schema_4}};
+/* Schema 5: where in a map of a sweep the scenario itself lies. */
+static const char *const schema_5[] = {
+"ALTER TABLE sweep_point ADD COLUMN own_json TEXT CHECK(json_valid(own_json))",
+NULL};
+
+const gs_store_migration gs_store_migrations[] = {{schema_1}, {schema_2}, {schema_3}, {schema_4},
+                                                  {schema_5}};
 /* clang-format on */
 const int64_t gs_store_schema_version = sizeof gs_store_migrations / sizeof gs_store_migrations[0];
 

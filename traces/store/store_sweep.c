@@ -11,9 +11,10 @@ gs_status gs_store_write_place(gs_store *store, int64_t run_id, const gs_stored_
     gs_sql_query query = {0};
     gs_status status = gs_sql_prepare(
         &store->sql,
-        "INSERT INTO sweep_point(sweep_key, point, run_id, overrides_json, rung, pruned) "
-        "VALUES(?, ?, ?, ?, ?, 0) ON CONFLICT DO UPDATE SET "
-        "overrides_json = excluded.overrides_json, rung = excluded.rung, pruned = 0",
+        "INSERT INTO sweep_point(sweep_key, point, run_id, overrides_json, rung, pruned, own_json) "
+        "VALUES(?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO UPDATE SET "
+        "overrides_json = excluded.overrides_json, rung = excluded.rung, pruned = 0, "
+        "own_json = excluded.own_json",
         &query, err);
     if (status == GS_OK) {
         gs_sql_bind_hash(&query, 1, place->sweep_key);
@@ -21,6 +22,7 @@ gs_status gs_store_write_place(gs_store *store, int64_t run_id, const gs_stored_
         gs_sql_bind_int(&query, 3, run_id);
         gs_sql_bind_text(&query, 4, place->overrides_json);
         gs_sql_bind_int(&query, 5, place->rung);
+        gs_sql_bind_text(&query, 6, place->own_json);
         status = gs_sql_done(&query, err);
     }
     gs_sql_finish(&query);
@@ -162,7 +164,7 @@ static gs_status read_places(gs_store *store, int64_t run_id, gs_arena *arena,
     bool ok = true;
     gs_status status =
         gs_sql_prepare(&store->sql,
-                       "SELECT sweep_key, point, overrides_json, rung FROM sweep_point "
+                       "SELECT sweep_key, point, overrides_json, rung, own_json FROM sweep_point "
                        "WHERE run_id = ? ORDER BY sweep_key, point LIMIT ?",
                        &query, err);
     if (status == GS_OK) {
@@ -175,6 +177,7 @@ static gs_status read_places(gs_store *store, int64_t run_id, gs_arena *arena,
             .sweep_key = strtoull(gs_sql_text(&query, 0), NULL, 16),
             .point = gs_sql_int(&query, 1),
             .overrides_json = gs_store_take_text(&query, 2, arena, &ok),
+            .own_json = gs_store_take_text(&query, 4, arena, &ok),
             .rung = gs_sql_int(&query, 3),
         };
         status = gs_sql_step(&query, &row, err);
