@@ -325,9 +325,11 @@ static const char *const schema_4[] = {
 "  text TEXT NOT NULL) STRICT",
 NULL};
 
-/* Schema 5: where in a map of a sweep the scenario itself lies. */
+/* Schema 5: where in a map of a sweep the scenario itself lies. Of NULL some SQLite say that it is
+ * not valid. */
 static const char *const schema_5[] = {
-"ALTER TABLE sweep_point ADD COLUMN own_json TEXT CHECK(json_valid(own_json))",
+"ALTER TABLE sweep_point ADD COLUMN own_json TEXT\n"
+"  CHECK(own_json IS NULL OR json_valid(own_json))",
 NULL};
 
 const gs_store_migration gs_store_migrations[] = {{schema_1}, {schema_2}, {schema_3}, {schema_4},
