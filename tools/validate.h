@@ -65,6 +65,7 @@ typedef struct gs_validate {
     bool scenarios_differ;       /* between pairs */
     uint32_t row_count, outside; /* over all pairs */
     uint32_t ordered, in_order;  /* pairs of strategies with different times; as predicted */
+    uint32_t tied;               /* pairs that differ by no more than their noise */
     uint32_t missing;            /* strategies whose runs on one side all failed */
     const char **remarks;        /* what was left out, and why; which order is wrong */
     uint32_t remark_count, remark_capacity;

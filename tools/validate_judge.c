@@ -1,5 +1,6 @@
 /* Errors and verdicts of each pair, what an error is made of, and the order of strategies. */
 #include "tools/message.h"
+#include "tools/sim_stats.h"
 #include "tools/validate.h"
 
 #include <math.h>
@@ -254,6 +255,30 @@ static void judge_pair(gs_validate *validate, gs_validate_pair *pair)
 
 /* ---------------------------------------------------------------- order */
 
+/* The ratio of the measured steps of runs that belong together, by seed and repeat: what their
+ * noise leaves of it. Without two such pairs nothing is known of the noise. */
+static gs_ratio measured_ratio(const gs_validate_pair *slow, const gs_validate_pair *fast)
+{
+    gs_judged what = {.name = "step_mean_ns"};
+    double *of_slow = gs_need(calloc((size_t)slow->measured_count + 1, sizeof *of_slow));
+    double *of_fast = gs_need(calloc((size_t)slow->measured_count + 1, sizeof *of_fast));
+    size_t count = 0;
+    for (uint32_t i = 0; i < slow->measured_count; i++) {
+        for (uint32_t k = 0; k < fast->measured_count; k++) {
+            const gs_validate_run *one = slow->measured[i], *other = fast->measured[k];
+            if (one->run.seed == other->run.seed && one->run.repeat == other->run.repeat) {
+                of_slow[count] = value_of(one, &what);
+                of_fast[count++] = value_of(other, &what);
+                break;
+            }
+        }
+    }
+    gs_ratio ratio = gs_ratio_of(of_slow, of_fast, count);
+    free(of_slow);
+    free(of_fast);
+    return ratio;
+}
+
 static void compare_order(gs_validate *validate, const gs_validate_pair *one,
                           const gs_validate_pair *other)
 {
@@ -268,6 +293,16 @@ static void compare_order(gs_validate *validate, const gs_validate_pair *one,
     double measured = slow->measured.value / fast->measured.value;
     double predicted = slow->predicted.value / fast->predicted.value;
     if (!(measured > ORDER_RATIO)) {
+        return;
+    }
+    gs_ratio ratio = measured_ratio(a_slower ? one : other, a_slower ? other : one);
+    if (gs_ratio_is_tie(&ratio)) {
+        validate->tied++;
+        gs_validate_remark(validate,
+                           "%s: %s and %s tie in what was measured (ratio %.2f [%.2f, %.2f]): they "
+                           "have no order to be right about; measure more repeats.",
+                           one->scenario, (a_slower ? one : other)->label,
+                           (a_slower ? other : one)->label, ratio.value, ratio.low, ratio.high);
         return;
     }
     validate->ordered++;

@@ -208,7 +208,10 @@ static void add_blind(gs_page *page, const gs_validate *validate)
 static void add_order(gs_page *page, const gs_validate *validate)
 {
     char *text =
-        validate->ordered == 0
+        validate->ordered == 0 && validate->tied > 0
+            ? gs_text("none: where the mean steps of two strategies differ by more than 10 %%, it "
+                      "is within their noise")
+        : validate->ordered == 0
             ? gs_text(
                   "no two strategies of one scenario differ by more than 10 %% in their mean step")
             : gs_text("right in %" PRIu32 " of %" PRIu32 " pair%s of strategies whose mean step "
