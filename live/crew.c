@@ -310,8 +310,11 @@ static gs_status too_late(gs_crew *crew, uint32_t process, gs_time_ns began_ns, 
     gs_time_ns now = gs_live_clock();
     const char *who = process == GS_NOT_HERE ? "another process" : gs_crew_name(crew, process);
     if (now > crew->hurry_ns) {
-        (void)gs_fail(&late, GS_EDEADLOCK,
-                      "the run is interrupted, and %s has not said in time how far it was", who);
+        (void)gs_fail(
+            &late, GS_EDEADLOCK,
+            "%s has not said how far it was when the run was interrupted: it was killed or "
+            "stopped, or is late",
+            who);
     } else {
         (void)gs_fail(&late, GS_EDEADLOCK,
                       "%s has not answered for %.2g s: it was killed or stopped, it runs something "

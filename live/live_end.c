@@ -79,8 +79,13 @@ static void check_own(gs_live *live)
     }
 }
 
+/* A launcher tells those that are left to end when one is lost: it is that one that ended the run.
+ */
 static void lose(gs_live_shared *shared, const gs_error *err)
 {
+    if (shared->status == GS_EINTERRUPTED && gs_crew_lost(shared->config.crew) != GS_NOT_HERE) {
+        (void)gs_fail(&shared->error, GS_EINTERRUPTED, "%s", err->text);
+    }
     if (shared->status == GS_OK || shared->status == GS_EDEADLOCK) {
         shared->status = err->code;
         shared->error = *err;
