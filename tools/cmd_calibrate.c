@@ -213,6 +213,25 @@ static int run(const gs_cli *cli, const gs_loaded *loaded, gs_live_crew *crew)
     return agree(crew, code);
 }
 
+/* Before anything is measured: others that run here are in all that is. */
+static void tell_load(const gs_live_crew *crew, const gs_cli *cli)
+{
+    double load = 0.0;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    FILE *in = fopen("/proc/loadavg", "r");
+    bool is_known = in != NULL && fscanf(in, "%lf", &load) == 1;
+    if (in != NULL) {
+        fclose(in);
+    }
+    if (is_known && processors > 0 && load > (double)processors && gs_live_crew_speaks(crew) &&
+        !cli->flags.quiet) {
+        gs_complain(
+            "note: the load of the last minute is %.3g on %ld processor%s: what is measured "
+            "is what other programs leave; wait until they have ended",
+            load, processors, processors == 1 ? "" : "s");
+    }
+}
+
 int gs_cmd_calibrate(const gs_cli *cli)
 {
     gs_live_crew crew;
@@ -220,6 +239,7 @@ int gs_cmd_calibrate(const gs_cli *cli)
     int code = gs_live_crew_begin(&crew, cli, check, &loaded);
     if (code == GS_EXIT_OK) {
         gs_live_crew_tell_crowd(&crew, cli);
+        tell_load(&crew, cli);
         code = run(cli, &loaded, &crew);
     }
     gs_live_crew_close(&crew);
