@@ -83,7 +83,8 @@ static void check_own(gs_live *live)
  */
 static void lose(gs_live_shared *shared, const gs_error *err)
 {
-    if (shared->status == GS_EINTERRUPTED && gs_crew_lost(shared->config.crew) != GS_NOT_HERE) {
+    const gs_crew *crew = shared->config.crew;
+    if (shared->status == GS_EINTERRUPTED && crew != NULL && gs_crew_lost(crew) != GS_NOT_HERE) {
         (void)gs_fail(&shared->error, GS_EINTERRUPTED, "%s", err->text);
     }
     if (shared->status == GS_OK || shared->status == GS_EDEADLOCK) {
