@@ -278,7 +278,8 @@ static const char *const parts[] = {"input",  "result", "step",       "curve",  
 
 static const char *const other_statements[] = {
     "INSERT OR IGNORE INTO main.sweep_point SELECT p.sweep_key, p.point, r.new, p.overrides_json, "
-    "  p.rung, p.pruned, p.own_json FROM other.sweep_point p JOIN temp.mapped r ON r.old = p.run_id",
+    "  p.rung, p.pruned, p.own_json FROM other.sweep_point p JOIN temp.mapped r ON r.old = "
+    "p.run_id",
     "INSERT OR IGNORE INTO main.validation(predicted_run_id, measured_run_id, metric, rank, "
     "  predicted_count, predicted, predicted_low, predicted_high, predicted_utc, measured_count, "
     "  measured, measured_low, measured_high, measured_utc, blind, yardstick, error, tolerance, "
