@@ -59,7 +59,8 @@ static gs_sim *simulate(const small_job *made, uint64_t order, gs_sim_result *ou
 }
 
 /* Ranks, gradients and links that take other times: what changes the weights by it depends on
- * timing. */
+ * timing. So does adaptive, which weighs what it has measured, also where none of these moves it.
+ */
 static bool depends_on_timing(const small_job *made, uint64_t weights_hash)
 {
     static const struct {
@@ -70,6 +71,9 @@ static bool depends_on_timing(const small_job *made, uint64_t weights_hash)
                   {0, 3000000, 10000000000, 1},
                   {700000, 10000, 20000000, 2},
                   {200000, 10000, 10000000000, 3}};
+    if (strcmp(made->choice.strategy->name, "adaptive") == 0) {
+        return true;
+    }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         small_job other;
         small_job_config config = config_of(made->scenario.ranks);
