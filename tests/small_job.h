@@ -45,7 +45,8 @@ void small_job_use(small_job *job, const gs_strategy *strategy, const char *stra
  * its own do. */
 const char *small_job_short(const gs_strategy *strategy);
 
-/* Another strategy follows at that step (strategies/relay.h), with parameters and codec likewise. */
+/* Another strategy follows at that step (strategies/relay.h), with parameters and codec likewise.
+ */
 void small_job_then(small_job *job, const gs_strategy *strategy, const char *strategy_text,
                     const char *codec_text, int64_t from_step);
 

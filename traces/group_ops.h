@@ -34,8 +34,8 @@ typedef struct gs_group_ops {
     uint32_t ranks;
     const gs_layout *layout;
     uint32_t first_lines[GS_LINES_MAX]; /* of each communicator */
-    uint32_t line_count;                        /* of all groups */
-    gs_group_op_line *lines;                    /* these, then order, then blocking ops */
+    uint32_t line_count;                /* of all groups */
+    gs_group_op_line *lines;            /* these, then order, then blocking ops */
     gs_arena *arena;
 } gs_group_ops;
 

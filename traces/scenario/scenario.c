@@ -180,8 +180,7 @@ gs_status gs_scenario_job(const gs_scenario *scenario, gs_arena *arena, gs_job *
         .node_ranks = equal_nodes(scenario),
         .accumulation = scenario->workload.accumulation,
         .budget_steps = scenario->workload.budget_steps,
-        .moments =
-            (uint32_t)gs_optimizer_state_vectors(&scenario->workload.task.optimizer),
+        .moments = (uint32_t)gs_optimizer_state_vectors(&scenario->workload.task.optimizer),
         .seed = scenario->seed,
         .ring_order = scenario->cluster.ring_order,
         .phases = scenario->workload.phases,

@@ -183,7 +183,7 @@ gs_status gs_scenario_read_noise(gs_scenario_reader *reader, gs_error *err);
 gs_status gs_scenario_read_later(gs_scenario_reader *reader, gs_error *err);
 /* When a leg begins: a step of `budget_steps`, or GS_LEG_ON_REQUEST. */
 gs_status gs_scenario_leg_from(const char *text, int64_t budget_steps, int64_t *out_step,
-                                 gs_error *err);
+                               gs_error *err);
 /* "allreduce>asp@25%", of the labels of the legs. NULL: no memory. */
 char *gs_scenario_relay_label(const gs_strategy_choice *first, gs_arena *arena);
 gs_status gs_scenario_read_strategies(gs_scenario_reader *reader, gs_error *err);
