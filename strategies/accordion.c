@@ -55,15 +55,10 @@ typedef struct state {
     bucket_state buckets[]; /* [bucket_count_max] */
 } state;
 
-static gs_bucket_rule buckets_of(const config *chosen)
-{
-    return (gs_bucket_rule){.first_bytes = chosen->first_bucket_bytes,
-                            .cap_bytes = chosen->bucket_bytes};
-}
-
 static gs_status layout(const void *settings, const gs_job *job, gs_layout *out, gs_error *err)
 {
-    gs_bucket_rule rule = buckets_of(settings);
+    const config *chosen = settings;
+    gs_bucket_rule rule = GS_SYNC_BUCKETS(chosen);
     uint32_t buckets = gs_bucket_count_max(job, &rule);
     (void)err;
     *out = (gs_layout){

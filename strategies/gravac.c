@@ -50,16 +50,10 @@ typedef struct state {
 #define ASKED_FOR (UINT64_C(1) << 32)
 enum { REDUCE, CODED_SQUARE, DENSE_SQUARE, GAIN };
 
-static gs_bucket_rule buckets_of(const config *chosen)
-{
-    return (gs_bucket_rule){.first_bytes = chosen->first_bucket_bytes,
-                            .cap_bytes = chosen->bucket_bytes};
-}
-
 static gs_status layout(const void *settings, const gs_job *job, gs_layout *out, gs_error *err)
 {
     const config *chosen = settings;
-    gs_bucket_rule rule = buckets_of(chosen);
+    gs_bucket_rule rule = GS_SYNC_BUCKETS(chosen);
     if (chosen->looks > chosen->window) {
         return gs_fail(
             err, GS_EINVAL, "gravac.looks: %lld steps of a window of %lld; use at most looks=%lld",

@@ -44,12 +44,6 @@ static const gs_field_table table = {.name = "lb_bsp",
                                      .fields = fields,
                                      .field_count = sizeof fields / sizeof *fields};
 
-static gs_bucket_rule buckets_of(const config *chosen)
-{
-    return (gs_bucket_rule){.first_bytes = chosen->first_bucket_bytes,
-                            .cap_bytes = chosen->bucket_bytes};
-}
-
 static gs_status layout(const void *settings, const gs_job *job, gs_layout *out, gs_error *err)
 {
     const config *chosen = settings;
@@ -58,7 +52,7 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
                        "lb_bsp shares out batches, and this job has none; "
                        "allreduce needs none");
     }
-    gs_bucket_rule rule = buckets_of(chosen);
+    gs_bucket_rule rule = GS_SYNC_BUCKETS(chosen);
     *out = (gs_layout){
         .state_bytes = {[GS_WORKER] = sizeof(state) + job->ranks * sizeof(gs_share)},
         .outstanding_max = {[GS_WORKER] = gs_bucket_count_max(job, &rule)},
@@ -76,7 +70,8 @@ static gs_status layout(const void *settings, const gs_job *job, gs_layout *out,
 /* That of the gradients; notes carry no data. */
 static int64_t wire_bytes(const void *settings, const gs_job *job, const gs_coding *coding)
 {
-    gs_bucket_rule rule = buckets_of(settings);
+    const config *chosen = settings;
+    gs_bucket_rule rule = GS_SYNC_BUCKETS(chosen);
     return gs_coding_bucket_bytes(coding, job, &rule, 1);
 }
 

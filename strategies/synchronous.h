@@ -47,6 +47,9 @@ int64_t gs_sync_ring_bytes(const void *config, const gs_job *job, const gs_codin
      .default_text = "25MiB", .minimum = 1, .maximum = 0x1p40,                                     \
      .help = "a bucket closes once it holds this much gradient"},                                  \
     GS_SYNC_FIRST_BUCKET_FIELD(config)
+/* The rule that they say. */
+#define GS_SYNC_BUCKETS(config)                                                                    \
+    ((gs_bucket_rule){.first_bytes = (config)->first_bucket_bytes, .cap_bytes = (config)->bucket_bytes})
 /* clang-format on */
 
 #endif
